@@ -1,0 +1,352 @@
+//! What a schema means: total, immutable, ids assigned, defaults filled in.
+//!
+//! Back ends read this and nothing else. It must not know YAML, spans or any
+//! target language: names are kept exactly as the schema writes them.
+
+/// Everything one root schema needs: the root and all it imports, imports first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schema {
+    /// The namespaces, each after the ones it imports. The root is the last.
+    pub namespaces: Vec<Namespace>,
+}
+
+impl Schema {
+    /// The namespace that was asked for.
+    #[must_use]
+    pub fn root(&self) -> &Namespace {
+        &self.namespaces[self.namespaces.len() - 1]
+    }
+
+    /// The enum that `at` names.
+    #[must_use]
+    pub fn enumeration(&self, at: DeclRef) -> &Enum {
+        &self.namespaces[at.namespace].enums[at.index]
+    }
+
+    /// The struct that `at` names.
+    #[must_use]
+    pub fn structure(&self, at: DeclRef) -> &Struct {
+        &self.namespaces[at.namespace].structs[at.index]
+    }
+
+    /// The union that `at` names.
+    #[must_use]
+    pub fn union(&self, at: DeclRef) -> &Union {
+        &self.namespaces[at.namespace].unions[at.index]
+    }
+
+    /// The message that `at` names.
+    #[must_use]
+    pub fn message(&self, at: DeclRef) -> &Message {
+        &self.namespaces[at.namespace].messages[at.index]
+    }
+}
+
+/// Where a declaration stands: a namespace of the [`Schema`], and its index among
+/// the declarations of its kind there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DeclRef {
+    /// Index into [`Schema::namespaces`].
+    pub namespace: usize,
+    /// Index into the list of the declaration's kind.
+    pub index: usize,
+}
+
+/// One YAML file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Namespace {
+    /// `namespace:`; one or more lower-case words joined by `.` or `_`.
+    pub name: String,
+    /// `version:`, the contract version, at least 1.
+    pub version: u32,
+    /// The file's doc text.
+    pub doc: Doc,
+    /// The namespaces this one may name, as indexes into [`Schema::namespaces`].
+    pub imports: Vec<usize>,
+    /// Typed metadata keys, in the order of the file.
+    pub metadata: Vec<MetadataKey>,
+    /// Enums, in the order of the file.
+    pub enums: Vec<Enum>,
+    /// Structs, in the order of the file.
+    pub structs: Vec<Struct>,
+    /// Unions, in the order of the file.
+    pub unions: Vec<Union>,
+    /// Messages, in the order of the file.
+    pub messages: Vec<Message>,
+    /// Services, in the order of the file.
+    pub services: Vec<Service>,
+}
+
+/// Doc text as the schema has it, or nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Doc(pub Option<String>);
+
+/// One key of the metadata snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MetadataKey {
+    /// The key as it travels.
+    pub name: String,
+    /// Doc text.
+    pub doc: Doc,
+    /// What the text of its value means.
+    pub ty: Scalar,
+    /// Whether it may cross a relay between a session and an Actor.
+    pub relay: bool,
+}
+
+/// An open set of named numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Enum {
+    /// Its name.
+    pub name: String,
+    /// Doc text.
+    pub doc: Doc,
+    /// The integer type on the wire.
+    pub repr: Int,
+    /// Values by rising number; 0 is always there and is `unspecified`.
+    pub values: Vec<EnumValue>,
+}
+
+/// One value of an enum.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EnumValue {
+    /// Its name.
+    pub name: String,
+    /// Its number.
+    pub number: i128,
+    /// Doc text.
+    pub doc: Doc,
+}
+
+/// Inline data of fixed layout.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Struct {
+    /// Its name.
+    pub name: String,
+    /// Doc text.
+    pub doc: Doc,
+    /// Fields in layout order. Types are scalars (not `string` or `bytes`), enums, `uuid`, `timestamp`,
+    /// `duration` and other structs.
+    pub fields: Vec<StructField>,
+    /// Bytes of the whole, tail padding included.
+    pub size: u32,
+    /// Alignment in bytes: 1, 2, 4 or 8.
+    pub align: u32,
+}
+
+/// One field of a struct.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StructField {
+    /// Its name.
+    pub name: String,
+    /// Doc text.
+    pub doc: Doc,
+    /// Its type.
+    pub ty: Type,
+    /// Its first byte in the struct.
+    pub offset: u32,
+}
+
+/// One of several messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Union {
+    /// Its name.
+    pub name: String,
+    /// Doc text.
+    pub doc: Doc,
+    /// Members by rising tag.
+    pub members: Vec<UnionMember>,
+}
+
+/// One member of a union.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnionMember {
+    /// The number on the wire, 1..=255.
+    pub tag: u8,
+    /// The message.
+    pub message: DeclRef,
+}
+
+/// A message: what services exchange.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Its name.
+    pub name: String,
+    /// Doc text.
+    pub doc: Doc,
+    /// The version of a relocation state, for messages that are one.
+    pub state: Option<u32>,
+    /// Slots by rising id, ids contiguous from 0.
+    pub slots: Vec<Slot>,
+}
+
+/// One id of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Slot {
+    /// A field in use. Its id is its index.
+    Field(Field),
+    /// A deleted field: it keeps its number and its name.
+    Reserved {
+        /// The name it had.
+        name: String,
+    },
+}
+
+/// A field of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Its name.
+    pub name: String,
+    /// Doc text.
+    pub doc: Doc,
+    /// Its id, 0-based.
+    pub id: u16,
+    /// Its type.
+    pub ty: Type,
+    /// Whether the wire must carry it.
+    pub required: bool,
+    /// Upper bound: UTF-8 bytes of a string, bytes of `bytes`, items of a list or map.
+    pub max: Option<u32>,
+    /// The contract version that brought it.
+    pub since: Option<u32>,
+}
+
+/// The type of a field.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Type {
+    /// A scalar, string or bytes.
+    Scalar(Scalar),
+    /// `list<T>`: never nested, never of optional.
+    List(Box<Type>),
+    /// `optional<T>` of a scalar (not `string`, not `bytes`) or enum.
+    Optional(Box<Type>),
+    /// `map<V>` with string keys.
+    Map(Box<Type>),
+    /// An enum.
+    Enum(DeclRef),
+    /// A struct.
+    Struct(DeclRef),
+    /// A union.
+    Union(DeclRef),
+    /// A message.
+    Message(DeclRef),
+}
+
+/// A type without parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scalar {
+    /// `bool`
+    Bool,
+    /// An integer.
+    Int(Int),
+    /// `f32`
+    F32,
+    /// `f64`
+    F64,
+    /// `string`
+    String,
+    /// `bytes`
+    Bytes,
+    /// `uuid`: 16 bytes inline.
+    Uuid,
+    /// `timestamp`: i64 microseconds since the Unix epoch.
+    Timestamp,
+    /// `duration`: i64 microseconds.
+    Duration,
+    /// `spot_id`: a string of 1..=255 bytes.
+    SpotId,
+    /// `actor_id`: a string of 1..=255 bytes.
+    ActorId,
+    /// `spot_ref`: an exact incarnation of a Spot.
+    SpotRef,
+    /// `actor_ref`: an exact incarnation of an Actor.
+    ActorRef,
+}
+
+/// An integer type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Int {
+    /// `i8`
+    I8,
+    /// `i16`
+    I16,
+    /// `i32`
+    I32,
+    /// `i64`
+    I64,
+    /// `u8`
+    U8,
+    /// `u16`
+    U16,
+    /// `u32`
+    U32,
+    /// `u64`
+    U64,
+}
+
+impl Int {
+    /// Bytes on the wire.
+    #[must_use]
+    pub const fn size(self) -> u32 {
+        match self {
+            Int::I8 | Int::U8 => 1,
+            Int::I16 | Int::U16 => 2,
+            Int::I32 | Int::U32 => 4,
+            Int::I64 | Int::U64 => 8,
+        }
+    }
+}
+
+/// A set of methods behind one name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// Its name: its ChannelName, for a channel service.
+    pub name: String,
+    /// Doc text.
+    pub doc: Doc,
+    /// How it is addressed.
+    pub target: Target,
+    /// Methods, in the order of the file.
+    pub methods: Vec<Method>,
+}
+
+/// How a service is addressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// By ChannelName, one server selected per call.
+    Channel,
+    /// By MeshName and RID.
+    Node,
+}
+
+/// One method.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Method {
+    /// Its name.
+    pub name: String,
+    /// Doc text.
+    pub doc: Doc,
+    /// The name on the wire.
+    pub packet: String,
+    /// What is exchanged.
+    pub exchange: Exchange,
+}
+
+/// What a method exchanges.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Exchange {
+    /// One way.
+    Send {
+        /// The message.
+        message: DeclRef,
+    },
+    /// A request and its reply.
+    Request {
+        /// The request.
+        request: DeclRef,
+        /// The reply.
+        reply: DeclRef,
+        /// The default timeout in milliseconds, where the schema gives one.
+        timeout_ms: Option<u32>,
+    },
+}

@@ -1,0 +1,3 @@
+//! Compiles zlink schemas into typed clients, handler traits and FlatBuffers codecs.
+
+pub mod ir;

@@ -1,0 +1,10 @@
+//! Routing, permits and ordered execution for services generated from zlink schemas, over ZeroMQ.
+
+pub mod error;
+pub mod id;
+pub mod limit;
+pub mod permit;
+pub mod transport;
+
+mod clock;
+mod sync;

@@ -1,0 +1,68 @@
+//! Every bound of the runtime, with its unit and its reason. Nothing here is computed.
+
+use std::time::Duration;
+
+/// Encoded metadata of one message, in bytes: 2 + Σ(3 + key + value).
+pub const METADATA_BYTES: usize = 1024;
+/// Entries of one metadata snapshot.
+pub const METADATA_ENTRIES: usize = 255;
+/// Any payload and any complete message, in bytes: what the FlatBuffers builder can address.
+pub const PAYLOAD_BYTES: usize = (1 << 31) - 1;
+/// `max_message` of a MeshNode where none is set, in bytes.
+pub const MESH_MESSAGE_BYTES: usize = 64 << 20;
+/// `MaxMessageSize` of a ClientServer channel where none is set, in bytes.
+pub const CLIENT_SERVER_MESSAGE_BYTES: usize = 16 << 20;
+/// An endpoint's text, in bytes.
+pub const ENDPOINT_BYTES: usize = 4096;
+/// What a node publishes of itself (hello, admit, descriptor), in bytes.
+pub const DESCRIPTOR_BYTES: usize = 1 << 20;
+/// Bytes a link holds per peer and direction.
+pub const LINK_BUDGET_BYTES: usize = 4 << 20;
+/// Records that one receive rotation hands on.
+pub const ROTATION_RECORDS: usize = 64;
+/// Bytes after which a receive rotation ends.
+pub const ROTATION_BYTES: usize = 1 << 20;
+/// Time after which a receive rotation ends.
+pub const ROTATION_TIME: Duration = Duration::from_millis(1);
+/// Bytes a link writer joins into one ZeroMQ message.
+pub const COALESCE_BYTES: usize = 64 << 10;
+/// Records of this many bytes and more travel alone, without a copy.
+pub const ALONE_BYTES: usize = 16 << 10;
+/// Frames of one ZeroMQ message.
+pub const MESSAGE_FRAMES: usize = 64;
+/// A ZMTP command, in bytes.
+pub const COMMAND_BYTES: usize = 4096;
+/// From the first byte of a connection to its end of handshake, service admission included.
+pub const HANDSHAKE_TIME: Duration = Duration::from_secs(2);
+/// Connections one listener holds.
+pub const LISTENER_CONNECTIONS: usize = 4096;
+/// Between two probes on a link.
+pub const PROBE_INTERVAL: Duration = Duration::from_secs(5);
+/// Without an acknowledged probe for this long, a link is dead.
+pub const PROBE_LIMIT: Duration = Duration::from_secs(15);
+/// A request where no timeout is set.
+pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a call waits for the link of a known target.
+pub const ROUTE_READY_TIME: Duration = Duration::from_secs(1);
+/// A send awaited inside a turn that holds its gate.
+pub const GATED_SEND_TIMEOUT: Duration = Duration::from_secs(5);
+/// From the start of a shutdown to the forced stop.
+pub const DRAIN_TIME: Duration = Duration::from_secs(30);
+/// The longest timeout that can be set, in milliseconds.
+pub const TIMEOUT_MILLIS: u64 = i32::MAX as u64;
+/// Jobs of one Node or Channel queue that may run at once.
+pub const DISPATCH_LIMIT: usize = 256;
+/// Jobs a worker runs for one owner before it looks at the next.
+pub const OWNER_JOBS: u32 = 64;
+/// Time a worker gives one owner before it looks at the next.
+pub const OWNER_TIME: Duration = Duration::from_millis(1);
+/// Weight of a channel membership where none is set.
+pub const DEFAULT_WEIGHT: u16 = 100;
+/// The greatest weight.
+pub const MAX_WEIGHT: u16 = 10_000;
+/// Steps after which the search for a selection period gives up.
+pub const SELECT_STEPS: usize = 65_536;
+/// Stored accumulators after which the search for a selection period gives up.
+pub const SELECT_CELLS: usize = 262_144;
+/// Time after which the search for a selection period gives up.
+pub const SELECT_TIME: Duration = Duration::from_millis(2);

@@ -1,0 +1,318 @@
+//! What carries records between two endpoints: links, their lanes, their budgets, their receive flow.
+//!
+//! A transport knows bytes, lanes and permits. It must not know packet names, channels, meshes or who is admitted:
+//! the floor above decides that on the first records of a link, and calls [`Link::admit`] or [`Link::close`].
+
+use std::fmt;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::id::{Generation, LinkId, Rid};
+use crate::permit::{HostPermits, Permit};
+
+mod endpoint;
+
+pub use endpoint::{Endpoint, InvalidEndpoint};
+
+/// A boxed future, as object-safe traits need it.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A way to carry records. Every implementation passes the conformance suite in `tests/transport`.
+pub trait Transport: Send + Sync + fmt::Debug + 'static {
+    /// Binds `endpoint` and accepts from then on. Each link that has finished its transport handshake (both lanes,
+    /// where it has two) is given to `acceptor`, once.
+    ///
+    /// # Errors
+    /// Where the endpoint cannot be bound.
+    fn bind<'a>(
+        &'a self,
+        endpoint: &'a Endpoint,
+        offer: Offer,
+        acceptor: Arc<dyn Acceptor>,
+    ) -> BoxFuture<'a, Result<Box<dyn Listener>, TransportError>>;
+
+    /// Makes one attempt to connect, both lanes. Dropping the future abandons it.
+    ///
+    /// # Errors
+    /// Where the peer cannot be reached, or its handshake fails or takes longer than two seconds.
+    fn dial<'a>(&'a self, endpoint: &'a Endpoint, offer: Offer) -> BoxFuture<'a, Result<Arc<dyn Link>, TransportError>>;
+}
+
+/// A bound endpoint. Dropping it stops accepting; its links live on.
+pub trait Listener: Send + Sync + fmt::Debug {
+    /// What was really bound: never port 0.
+    fn endpoint(&self) -> &Endpoint;
+}
+
+/// Takes accepted links. Called on the transport's own tasks: it must not block.
+pub trait Acceptor: Send + Sync {
+    /// A link has finished its transport handshake. Nothing is read from it until [`Link::start`].
+    fn accepted(&self, link: Arc<dyn Link>);
+}
+
+/// What this side says in the handshake, and the bounds it keeps.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    /// The ZeroMQ socket type this side speaks as.
+    pub socket: SocketType,
+    /// This side's identity.
+    pub identity: Rid,
+    /// This side's run.
+    pub generation: Generation,
+    /// Whether a dialled link has a completion lane of its own. A listener takes what the dialler brings.
+    pub lanes: Lanes,
+    /// The greatest record accepted or sent before the link is admitted with a bound of its own, in bytes.
+    pub max_record: usize,
+    /// Bytes held per direction before senders, or the peer, wait.
+    pub budget: usize,
+    /// Where a record's permit comes from.
+    pub permits: HostPermits,
+    /// The receive flow that new links announce at once; later values come through [`Link::announce`].
+    pub flow: Flow,
+}
+
+/// The ZeroMQ socket types that links speak as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SocketType {
+    /// A MeshNode, or a ClientServer server.
+    Router,
+    /// A ClientServer client.
+    Dealer,
+    /// A plain ZeroMQ REQ peer; never ours.
+    Req,
+}
+
+/// How many connections a link has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lanes {
+    /// One for everything, in one order: ClientServer, and every plain ZeroMQ peer.
+    One,
+    /// Data and completions apart, so that replies pass while data stands still.
+    Two,
+}
+
+/// Which connection a record travels on. On a link with one lane both mean that one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// Everything that needs a permit where it arrives.
+    Data,
+    /// Replies and error completions.
+    Completion,
+}
+
+/// The absolute receive flow of a host, numbered so that a late older value is known as one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flow {
+    /// Rises with every change.
+    pub version: u64,
+    /// Whether peers shall hold requests back.
+    pub paused: bool,
+}
+
+/// Who is at the other end, as the transport handshake told.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    /// Its identity; a plain ZeroMQ peer may have none.
+    pub identity: Option<Rid>,
+    /// Its run; a plain ZeroMQ peer has none.
+    pub generation: Option<Generation>,
+    /// The socket type it speaks as.
+    pub socket: SocketType,
+    /// The lanes of this link.
+    pub lanes: Lanes,
+    /// Whether this side dialled.
+    pub dialled: bool,
+    /// Where it is, where the transport has addresses.
+    pub address: Option<SocketAddr>,
+}
+
+/// One link: what both sides can send and receive until it closes. A new connection is a new link.
+pub trait Link: Send + Sync + fmt::Debug {
+    /// This link, in this process.
+    fn id(&self) -> LinkId;
+
+    /// The other end.
+    fn peer(&self) -> &Peer;
+
+    /// Begins to read, into `sink`. Until [`Link::admit`] no permit is taken, at most
+    /// [`HANDSHAKE_RECORDS`] records are read, and each is bounded by [`Offer::max_record`].
+    fn start(&self, sink: Arc<dyn Sink>);
+
+    /// Ends the handshake: from here on ordinary records need a permit before they are read, and a record in either
+    /// direction has at most `max_record` bytes. Without it a link is closed two seconds after it was made.
+    fn admit(&self, max_record: usize);
+
+    /// Takes a record if there is room and nobody waits; the record is then sent, in this order, or lost with the link.
+    ///
+    /// # Errors
+    /// [`Refused::Full`]: nothing was taken; use [`Link::send`]. [`Refused::Closed`]: the link has ended.
+    /// [`Refused::TooLarge`]: it exceeds the link's greatest record.
+    fn try_send(&self, lane: Lane, record: Record<'_>) -> Result<(), Refused>;
+
+    /// Waits for room, behind those that wait already, and takes the record. Dropping the future before it is ready
+    /// withdraws it for good.
+    fn send(&self, lane: Lane, record: Vec<u8>) -> BoxFuture<'static, Result<(), Refused>>;
+
+    /// Tells the peer this host's receive flow, ahead of what waits, unless a newer value was already told.
+    fn announce(&self, flow: Flow);
+
+    /// What holds this link's data still at this moment. While anything does, its probe limit is frozen.
+    fn held(&self) -> Held;
+
+    /// Ends the link. With a `linger`, what was taken is sent first, for at most that long. The sink hears
+    /// [`Sink::closed`] once.
+    fn close(&self, reason: CloseReason, linger: Duration);
+
+    /// Figures for status and diagnosis.
+    fn stats(&self) -> LinkStats;
+}
+
+/// Records that a link reads before it is admitted.
+pub const HANDSHAKE_RECORDS: usize = 4;
+
+/// A record to send, in the parts it was made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    /// The head and whatever stands before the payload.
+    pub head: &'a [u8],
+    /// The payload; empty where the kind has none.
+    pub payload: &'a [u8],
+}
+
+impl Record<'_> {
+    /// Its whole length.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.head.len() + self.payload.len()
+    }
+
+    /// Whether it has no byte at all.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Why a record was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// The byte budget is used up, the peer is paused, or others wait already.
+    #[error("no room in the link's send budget")]
+    Full,
+    /// The link has ended.
+    #[error("the link is closed")]
+    Closed,
+    /// The record exceeds what the link carries.
+    #[error("the record exceeds the link's greatest message")]
+    TooLarge,
+}
+
+/// What holds the data of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// The peer told us to pause.
+    pub by_peer: bool,
+    /// We told the peer to pause.
+    pub by_us: bool,
+    /// Its reader waits for a permit.
+    pub for_permit: bool,
+}
+
+impl Held {
+    /// Whether anything does.
+    #[must_use]
+    pub const fn any(self) -> bool {
+        self.by_peer || self.by_us || self.for_permit
+    }
+}
+
+/// Figures of one link since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkStats {
+    /// Bytes taken and not yet given to the kernel.
+    pub queued_bytes: usize,
+    /// Received bytes that wait for permits.
+    pub waiting_bytes: usize,
+    /// Senders that wait for room.
+    pub waiting_senders: usize,
+    /// Records sent.
+    pub sent: u64,
+    /// Records received.
+    pub received: u64,
+    /// ZeroMQ messages sent; fewer than records when they were joined.
+    pub messages_sent: u64,
+    /// Times the peer told us to pause.
+    pub pauses: u64,
+}
+
+/// Takes what a link receives. Called on the link's own tasks, in order per lane: it must not block or run handlers.
+pub trait Sink: Send + Sync {
+    /// A record. `permit` is there for ordinary records of an admitted link; completions have none. Dropping it
+    /// returns it.
+    fn record(&self, lane: Lane, record: Bytes, permit: Option<Permit>);
+
+    /// The link has ended; nothing follows.
+    fn closed(&self, reason: &CloseReason);
+}
+
+/// Why a link ended.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CloseReason {
+    /// The peer closed it in order.
+    #[error("the peer closed the link")]
+    PeerClosed,
+    /// This side closed it in order.
+    #[error("closed by this host: {0}")]
+    Local(&'static str),
+    /// A connection broke.
+    #[error("connection lost: {0}")]
+    Lost(String),
+    /// The peer broke the protocol.
+    #[error("protocol error: {0}")]
+    Protocol(String),
+    /// The peer did not answer in time.
+    #[error("the peer did not answer in time: {0}")]
+    Timeout(&'static str),
+}
+
+/// Why an endpoint could not be bound or dialled.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TransportError {
+    /// The endpoint cannot be bound.
+    #[error("cannot listen on {endpoint}: {cause}")]
+    Bind {
+        /// The endpoint.
+        endpoint: String,
+        /// What the system said.
+        cause: String,
+    },
+    /// The peer cannot be reached.
+    #[error("cannot reach {endpoint}: {cause}")]
+    Dial {
+        /// The endpoint.
+        endpoint: String,
+        /// What the system said.
+        cause: String,
+    },
+    /// The peer's transport handshake failed.
+    #[error("handshake with {endpoint} failed: {cause}")]
+    Handshake {
+        /// The endpoint.
+        endpoint: String,
+        /// What was wrong.
+        cause: String,
+    },
+    /// The scheme is not one that this transport carries.
+    #[error("{endpoint}: this transport carries {carries} only")]
+    Scheme {
+        /// The endpoint.
+        endpoint: String,
+        /// The schemes it carries.
+        carries: &'static str,
+    },
+}

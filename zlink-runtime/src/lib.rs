@@ -6,5 +6,6 @@ pub mod limit;
 pub mod permit;
 pub mod transport;
 
+mod call;
 mod clock;
 mod sync;

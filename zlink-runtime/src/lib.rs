@@ -3,8 +3,12 @@
 pub mod error;
 pub mod id;
 pub mod limit;
+pub mod message;
 pub mod permit;
 pub mod transport;
+
+#[doc(hidden)]
+pub mod rt;
 
 mod call;
 mod clock;

@@ -1,0 +1,7 @@
+//! What applications exchange: messages, their bytes, and the metadata beside them.
+//!
+//! It must not know how a message travels: no record, link, route or handler.
+
+pub mod codec;
+pub mod metadata;
+pub mod time;

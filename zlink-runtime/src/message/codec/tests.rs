@@ -1,0 +1,445 @@
+//! Tests of the codec, on a message written by hand as the generator writes it.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::id::{MeshName, ObjectGeneration, Rid};
+use crate::limit::PAYLOAD_BYTES;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Vec2 {
+    x: f32,
+    y: i64,
+}
+
+impl Inline for Vec2 {
+    type Bytes = [u8; 16];
+    const ALIGN: usize = 8;
+    fn to_bytes(&self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        store(&mut bytes, 0, &self.x);
+        store(&mut bytes, 8, &self.y);
+        bytes
+    }
+    fn from_bytes(bytes: &[u8; 16]) -> Self {
+        Self {
+            x: load(bytes, 0),
+            y: load(bytes, 8),
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Either {
+    Node(Box<Node>),
+    Unknown(u8),
+}
+
+impl Value for Either {
+    fn write(&self, writer: &mut Writer) -> Result<Offset, EncodeError> {
+        match self {
+            Self::Node(member) => writer.union(1, member),
+            Self::Unknown(tag) => writer.unknown_union(*tag),
+        }
+    }
+    fn read(at: At<'_, '_>) -> Result<Self, DecodeError> {
+        Self::read_optional(at)?.ok_or_else(no_member)
+    }
+    fn read_optional(at: At<'_, '_>) -> Result<Option<Self>, DecodeError> {
+        let mut table = at.table()?;
+        Ok(Some(match table.tag()? {
+            0 => return Ok(None),
+            1 => Self::Node(table.member()?),
+            tag => Self::Unknown(tag),
+        }))
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Node {
+    name: String,
+    level: Option<u16>,
+    weight: f64,
+    place: Vec2,
+    tags: Vec<String>,
+    blobs: Vec<Vec<u8>>,
+    samples: Vec<Vec2>,
+    child: Option<Box<Node>>,
+    children: Vec<Node>,
+    either: Option<Either>,
+    counts: BTreeMap<String, i32>,
+    texts: BTreeMap<String, String>,
+    actor: Option<ActorRef>,
+    data: Vec<u8>,
+}
+
+const NAME: Field = Field::new(0, "name").required().max(5);
+const LEVEL: Field = Field::new(1, "level");
+const WEIGHT: Field = Field::new(2, "weight");
+const PLACE: Field = Field::new(3, "place");
+const TAGS: Field = Field::new(4, "tags").max(3);
+const BLOBS: Field = Field::new(5, "blobs");
+const SAMPLES: Field = Field::new(6, "samples");
+const CHILD: Field = Field::new(7, "child");
+const CHILDREN: Field = Field::new(8, "children");
+const EITHER: Field = Field::new(9, "either");
+const COUNTS: Field = Field::new(10, "counts");
+const TEXTS: Field = Field::new(11, "texts");
+const ACTOR: Field = Field::new(12, "actor");
+const DATA: Field = Field::new(13, "data");
+
+impl Value for Node {
+    fn write(&self, writer: &mut Writer) -> Result<Offset, EncodeError> {
+        let name = writer.string(NAME, &self.name)?;
+        let tags = writer.list(TAGS, &self.tags)?;
+        let blobs = writer.list(BLOBS, &self.blobs)?;
+        let samples = writer.inlines(SAMPLES, &self.samples)?;
+        let child = writer.value(CHILD, self.child.as_ref())?;
+        let children = writer.list(CHILDREN, &self.children)?;
+        let either = writer.value(EITHER, self.either.as_ref())?;
+        let counts = writer.inline_map(COUNTS, &self.counts)?;
+        let texts = writer.map(TEXTS, &self.texts)?;
+        let actor = writer.value(ACTOR, self.actor.as_ref())?;
+        let data = writer.bytes(DATA, &self.data)?;
+        let mut table = writer.table()?;
+        table.inline(PLACE, self.place);
+        table.inline(WEIGHT, self.weight);
+        table.offset(NAME, name);
+        table.offset(TAGS, tags);
+        table.offset(BLOBS, blobs);
+        table.offset(SAMPLES, samples);
+        table.offset(CHILD, child);
+        table.offset(CHILDREN, children);
+        table.offset(EITHER, either);
+        table.offset(COUNTS, counts);
+        table.offset(TEXTS, texts);
+        table.offset(ACTOR, actor);
+        table.offset(DATA, data);
+        table.optional(LEVEL, self.level);
+        Ok(table.end())
+    }
+    fn read(at: At<'_, '_>) -> Result<Self, DecodeError> {
+        let mut table = at.table()?;
+        Ok(Self {
+            name: table.string(NAME)?,
+            level: table.optional(LEVEL)?,
+            weight: table.inline(WEIGHT)?,
+            place: table.inline(PLACE)?,
+            tags: table.list(TAGS)?,
+            blobs: table.list(BLOBS)?,
+            samples: table.inlines(SAMPLES)?,
+            child: table.value(CHILD)?,
+            children: table.list(CHILDREN)?,
+            either: table.value(EITHER)?,
+            counts: table.inline_map(COUNTS)?,
+            texts: table.map(TEXTS)?,
+            actor: table.value(ACTOR)?,
+            data: table.bytes(DATA)?.to_vec(),
+        })
+    }
+}
+
+impl Message for Node {
+    const NAME: &'static str = "test.Node";
+}
+
+/// An older version of [`Node`], which knows nothing but the level.
+#[derive(Debug, PartialEq)]
+struct Old {
+    level: Option<u16>,
+}
+
+impl Value for Old {
+    fn write(&self, writer: &mut Writer) -> Result<Offset, EncodeError> {
+        let mut table = writer.table()?;
+        table.optional(LEVEL, self.level);
+        Ok(table.end())
+    }
+    fn read(at: At<'_, '_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            level: at.table()?.optional(LEVEL)?,
+        })
+    }
+}
+
+impl Message for Old {
+    const NAME: &'static str = "test.Node";
+}
+
+/// A message of lists of itself, for messages that are wide or deep and nothing else.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Chain {
+    next: Vec<Chain>,
+}
+
+const NEXT: Field = Field::new(0, "next");
+
+impl Value for Chain {
+    fn write(&self, writer: &mut Writer) -> Result<Offset, EncodeError> {
+        let next = writer.list(NEXT, &self.next)?;
+        let mut table = writer.table()?;
+        table.offset(NEXT, next);
+        Ok(table.end())
+    }
+    fn read(at: At<'_, '_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            next: at.table()?.list(NEXT)?,
+        })
+    }
+}
+
+impl Message for Chain {
+    const NAME: &'static str = "test.Chain";
+}
+
+/// A [`Chain`] as no honest writer builds it: at each level one list, all of whose `widths` items are the same table,
+/// which holds the list of the next level.
+fn hostile(widths: &[usize]) -> Vec<u8> {
+    // The way to the root; then the one vtable: its size, that of its tables, and where they hold the list.
+    let mut bytes = vec![10, 0, 0, 0, 6, 0, 8, 0, 4, 0];
+    let table = |bytes: &mut Vec<u8>, list: u32| {
+        let back = i32::try_from(bytes.len() - 4).unwrap();
+        bytes.extend(back.to_le_bytes().into_iter().chain(list.to_le_bytes()));
+    };
+    for &width in widths {
+        table(&mut bytes, 4);
+        let width = u32::try_from(width).unwrap();
+        bytes.extend(width.to_le_bytes());
+        bytes.extend((0..width).flat_map(|item| (4 * (width - item)).to_le_bytes()));
+    }
+    table(&mut bytes, 4);
+    bytes.extend([0; 4]);
+    bytes
+}
+
+fn bytes_of<M: Message>(message: &M) -> Vec<u8> {
+    encode(message, <[u8]>::to_vec).unwrap()
+}
+
+fn full() -> Node {
+    let leaf = Node {
+        name: "leaf".into(),
+        ..Node::default()
+    };
+    Node {
+        name: "root".into(),
+        level: Some(0),
+        weight: -0.0,
+        place: Vec2 { x: 1.5, y: -7 },
+        tags: vec!["a".into(), String::new(), "ü".into()],
+        blobs: vec![vec![1, 2], vec![]],
+        samples: vec![Vec2 { x: 0.0, y: 1 }, Vec2 { x: -1.0, y: i64::MIN }],
+        child: Some(Box::new(leaf.clone())),
+        children: vec![
+            leaf.clone(),
+            Node {
+                level: Some(3),
+                ..leaf.clone()
+            },
+        ],
+        either: Some(Either::Node(Box::new(leaf))),
+        counts: [("one".to_owned(), 1), ("zero".to_owned(), 0)].into(),
+        texts: [(String::new(), String::new()), ("k".to_owned(), "v".to_owned())].into(),
+        actor: Some(ActorRef {
+            id: ActorId::from_static("p-1"),
+            generation: ObjectGeneration::new(u64::MAX >> 1).unwrap(),
+            mesh: MeshName::from_static("world"),
+            node: Rid::new([0, 255]).unwrap(),
+        }),
+        data: vec![0, 1, 2],
+    }
+}
+
+fn nested(depth: u32) -> Node {
+    (1..depth).fold(Node::default(), |inner, _| Node {
+        child: Some(Box::new(inner)),
+        ..Node::default()
+    })
+}
+
+#[test]
+fn every_kind_of_field_survives() {
+    for message in [full(), Node::default()] {
+        let decoded: Node = decode(&bytes_of(&message)).unwrap();
+        assert_eq!(decoded, message);
+        assert_eq!(decoded.weight.to_bits(), message.weight.to_bits());
+    }
+}
+
+#[test]
+fn encoding_inside_encoding_and_after_a_failure_works() {
+    let long = Node {
+        name: "longer".into(),
+        ..Node::default()
+    };
+    let outer = encode(&full(), |bytes| {
+        assert_eq!(decode::<Node>(bytes).unwrap(), full());
+        encode(&long, |_| ()).unwrap_err();
+        assert_eq!(decode::<Node>(&bytes_of(&full())).unwrap(), full());
+        bytes.to_vec()
+    });
+    assert_eq!(outer.unwrap(), bytes_of(&full()));
+}
+
+/// MSG-606: unknown newer fields are ignored.
+#[test]
+fn newer_fields_are_ignored() {
+    assert_eq!(decode::<Old>(&bytes_of(&full())), Ok(Old { level: Some(0) }));
+}
+
+/// MSG-606: required fields.
+#[test]
+fn a_required_field_must_be_there() {
+    let error = decode::<Node>(&bytes_of(&Old { level: None })).unwrap_err();
+    assert_eq!(
+        (error.field().as_str(), error.problem()),
+        ("name", &DecodeProblem::Missing)
+    );
+    assert_eq!(error.to_string(), "name is required and absent");
+}
+
+#[test]
+fn an_unknown_union_tag_is_kept_and_not_encoded_again() {
+    let mut bytes = bytes_of(&Node {
+        either: Some(Either::Node(Box::default())),
+        ..Node::default()
+    });
+    let tagged = (0..bytes.len())
+        .filter(|at| {
+            let mut changed = bytes.clone();
+            changed[*at] = 9;
+            decode::<Node>(&changed).is_ok_and(|node| node.either == Some(Either::Unknown(9)))
+        })
+        .collect::<Vec<_>>();
+    let [tag] = tagged[..] else {
+        panic!("one byte is the tag, not {tagged:?}")
+    };
+    bytes[tag] = 9;
+    let mut node: Node = decode(&bytes).unwrap();
+    node = Node {
+        children: vec![Node::default(), node],
+        ..Node::default()
+    };
+    let error = encode(&node, |_| ()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "children[1].either is a union member with the unknown tag 9, which cannot be encoded again"
+    );
+    bytes[tag] = 0;
+    assert_eq!(decode::<Node>(&bytes).unwrap().either, None);
+}
+
+/// MSG-903: bounds that the schema sets, in both directions.
+#[test]
+fn max_holds_when_encoding_and_when_decoding() {
+    let at = Node {
+        name: "12345".into(),
+        tags: vec![String::new(); 3],
+        ..Node::default()
+    };
+    assert_eq!(decode::<Node>(&bytes_of(&at)).unwrap(), at);
+    let long = Node {
+        name: "123456".into(),
+        ..Node::default()
+    };
+    assert_eq!(
+        *encode(&long, |_| ()).unwrap_err().problem(),
+        EncodeProblem::TooLong { actual: 6, max: 5 }
+    );
+    let many = Node {
+        tags: vec![String::new(); 4],
+        ..Node::default()
+    };
+    assert_eq!(encode(&many, |_| ()).unwrap_err().field(), "tags");
+
+    let mut bytes = bytes_of(&at);
+    let length = bytes.windows(4).position(|window| window == b"1234").unwrap() - 4;
+    bytes[length] = 6;
+    let error = decode::<Node>(&bytes).unwrap_err();
+    assert_eq!(*error.problem(), DecodeProblem::TooLong { actual: 6, max: 5 });
+}
+
+/// MSG-606: depth.
+#[test]
+fn depth_is_bounded_in_both_directions_at_the_same_place() {
+    let deepest = nested(MAX_DEPTH);
+    assert_eq!(decode::<Node>(&bytes_of(&deepest)).unwrap(), deepest);
+    let error = encode(&nested(MAX_DEPTH + 1), |_| ()).unwrap_err();
+    assert_eq!(*error.problem(), EncodeProblem::TooDeep);
+
+    let chain = |depth: usize| hostile(&vec![1; depth - 1]);
+    assert!(decode::<Chain>(&chain(MAX_DEPTH as usize)).is_ok());
+    let error = decode::<Chain>(&chain(MAX_DEPTH as usize + 1)).unwrap_err();
+    assert_eq!(*error.problem(), DecodeProblem::TooDeep);
+    assert_eq!(error.field(), ["next[0]"; MAX_DEPTH as usize].join("."));
+}
+
+/// MSG-903: a few bytes that name each other again and again do not grow into a large value.
+#[test]
+fn shared_bytes_cannot_inflate_a_message() {
+    let bytes = hostile(&[60; 6]);
+    assert!(bytes.len() < 2_000);
+    assert_eq!(*decode::<Chain>(&bytes).unwrap_err().problem(), DecodeProblem::Inflated);
+    // Where each is used a few times only, it passes: other writers share strings and tables.
+    assert!(decode::<Chain>(&hostile(&[3])).is_ok());
+}
+
+/// MSG-606: the number of tables.
+#[test]
+fn tables_are_counted_in_both_directions() {
+    let most = MAX_TABLES as usize - 1;
+    let mut wide = Chain {
+        next: vec![Chain::default(); most],
+    };
+    assert_eq!(decode::<Chain>(&bytes_of(&wide)).unwrap().next.len(), most);
+    wide.next.push(Chain::default());
+    assert_eq!(
+        *encode(&wide, |_| ()).unwrap_err().problem(),
+        EncodeProblem::TooManyTables
+    );
+    let error = decode::<Chain>(&hostile(&[most + 1])).unwrap_err();
+    assert_eq!(*error.problem(), DecodeProblem::TooManyTables);
+}
+
+/// MSG-805: the builder's limit is an error, not a panic.
+#[test]
+fn a_message_that_is_too_large_is_refused() {
+    let node = Node {
+        data: vec![0; PAYLOAD_BYTES],
+        ..Node::default()
+    };
+    let error = encode(&node, |_| ()).unwrap_err();
+    assert_eq!(*error.problem(), EncodeProblem::TooLarge);
+}
+
+/// MSG-606, MSG-903: truncated and changed bytes end in an error or in a value, never otherwise.
+#[test]
+fn every_cut_and_every_flipped_bit_is_survived() {
+    let bytes = bytes_of(&full());
+    for length in 0..bytes.len() {
+        let _ = decode::<Node>(&bytes[..length]);
+    }
+    assert!(decode::<Node>(&bytes[..bytes.len() - 8]).is_err());
+    for bit in 0..bytes.len() * 8 {
+        let mut changed = bytes.clone();
+        changed[bit / 8] ^= 1 << (bit % 8);
+        if let Ok(node) = decode::<Node>(&changed) {
+            let _ = encode(&node, |_| ());
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = decode::<Node>(&bytes);
+    }
+
+    #[test]
+    fn names_and_numbers_survive(name in "[a-zü]{0,2}", level: Option<u16>, weight: f64, counts: BTreeMap<String, i32>) {
+        let node = Node { name, level, weight, counts, ..Node::default() };
+        let decoded: Node = decode(&bytes_of(&node)).unwrap();
+        prop_assert_eq!(decoded.weight.to_bits(), weight.to_bits());
+        prop_assert_eq!(Node { weight: 0.0, ..decoded }, Node { weight: 0.0, ..node });
+    }
+}

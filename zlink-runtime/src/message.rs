@@ -5,3 +5,6 @@
 pub mod codec;
 pub mod metadata;
 pub mod time;
+
+/// The content type of the generated codec, which every record has that names no other.
+pub const CONTENT_TYPE: &str = "application/x-flatbuffers";

@@ -1,0 +1,23 @@
+//! Channels and Node direct: what users register, call and handle.
+//!
+//! Here a typed call becomes a record on the link of the server that selection picked, and a received record becomes
+//! a job of the queue that handles it. It must not know how links are made, nor anything about Spots.
+
+mod call;
+mod context;
+mod dispatch;
+mod exchange;
+mod inbound;
+mod outbound;
+mod path;
+mod reply;
+mod server;
+
+pub use call::{ChannelRoute, Method, NodeRoute, RequestCall, RequestFuture, SendCall, SendFuture};
+pub use context::{ChannelContext, ChannelTurn, CorrelationId, MessageKind, NodeContext, NodeTurn};
+pub use outbound::Caller;
+pub use server::{ChannelServer, ChannelServerBuilder, NodeServer, NodeServerBuilder};
+
+pub(crate) use inbound::{Inbound, InboundConfig};
+pub(crate) use outbound::{HostState, MeshPath, Outbound};
+pub(crate) use path::{ChannelPath, PathKind};

@@ -1,0 +1,392 @@
+//! Typed calls: values whose options chain and whose `.await` submits them.
+
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use crate::call::Waiting;
+use crate::clock;
+use crate::error::{ArgumentError, CallError, Error, ErrorKind};
+use crate::id::{ChannelName, MeshName, PacketName, Rid};
+use crate::mesh::OperationId;
+use crate::message::codec::{self, Message};
+use crate::message::metadata::{Key, Metadata};
+
+use super::exchange::{Exchange, Step, Target};
+use super::outbound::{Caller, Outbound};
+
+/// A method of a schema, as generated clients name it.
+#[derive(Clone, Copy, Debug)]
+pub struct Method {
+    packet: &'static str,
+    timeout_ms: Option<u32>,
+}
+
+impl Method {
+    /// A request. `timeout_ms` is the schema's own default, if it gives one.
+    #[must_use]
+    pub const fn request(packet: &'static str, timeout_ms: Option<u32>) -> Self {
+        Self { packet, timeout_ms }
+    }
+
+    /// A one-way message.
+    #[must_use]
+    pub const fn send(packet: &'static str) -> Self {
+        Self { packet, timeout_ms: None }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Origin {
+    outbound: Outbound,
+    in_turn: bool,
+}
+
+impl Origin {
+    fn of(caller: &impl Caller) -> Self {
+        Self { outbound: caller.outbound().clone(), in_turn: caller.in_turn() }
+    }
+}
+
+/// The way to a channel's servers, from one caller.
+#[derive(Clone, Debug)]
+pub struct ChannelRoute {
+    origin: Origin,
+    channel: ChannelName,
+    target: Target,
+}
+
+impl ChannelRoute {
+    /// The route of `channel` in the caller's process. Where there is none, each call says so.
+    #[must_use]
+    pub fn new(caller: &impl Caller, channel: ChannelName) -> Self {
+        Self::find(Origin::of(caller), channel)
+    }
+
+    fn find(origin: Origin, channel: ChannelName) -> Self {
+        let target = match origin.outbound.channel(&channel) {
+            Some(path) => Target::Channel(path),
+            None => {
+                let text = format!("channel {channel:?} is not registered in this process");
+                Target::Nowhere(Error::not_executed(ErrorKind::NotFound, text))
+            }
+        };
+        Self { origin, channel, target }
+    }
+
+    /// The same for another name than the schema's.
+    #[must_use]
+    pub fn on(self, channel: ChannelName) -> Self {
+        Self::find(self.origin, channel)
+    }
+
+    /// A request, not submitted yet.
+    pub fn request<Q: Message, R: Message>(&self, method: Method, request: Q) -> RequestCall<Q, R> {
+        RequestCall::new(self.parts(method), request)
+    }
+
+    /// A one-way message, not submitted yet.
+    pub fn send<M: Message>(&self, method: Method, message: M) -> SendCall<M> {
+        SendCall::new(self.parts(method), message)
+    }
+
+    fn parts(&self, method: Method) -> Parts {
+        Parts::new(&self.origin, self.target.clone(), Some(self.channel.clone()), method)
+    }
+}
+
+/// The way to one node, from one caller.
+#[derive(Clone, Debug)]
+pub struct NodeRoute {
+    origin: Origin,
+    target: Target,
+}
+
+impl NodeRoute {
+    /// The route to the node `rid` of `mesh`. Where this process is no node of that mesh, each call says so.
+    #[must_use]
+    pub fn new(caller: &impl Caller, mesh: &MeshName, rid: Rid) -> Self {
+        let origin = Origin::of(caller);
+        let target = match origin.outbound.mesh(mesh) {
+            Some(mesh) => Target::Node(mesh, rid),
+            None => {
+                let text = format!("this process has no node in mesh {mesh:?}");
+                Target::Nowhere(Error::not_executed(ErrorKind::NotFound, text))
+            }
+        };
+        Self { origin, target }
+    }
+
+    /// A request, not submitted yet.
+    pub fn request<Q: Message, R: Message>(&self, method: Method, request: Q) -> RequestCall<Q, R> {
+        RequestCall::new(Parts::new(&self.origin, self.target.clone(), None, method), request)
+    }
+
+    /// A one-way message, not submitted yet.
+    pub fn send<M: Message>(&self, method: Method, message: M) -> SendCall<M> {
+        SendCall::new(Parts::new(&self.origin, self.target.clone(), None, method), message)
+    }
+}
+
+/// What both kinds of call are made of.
+struct Parts {
+    origin: Origin,
+    target: Target,
+    operation: OperationId,
+    timeout: Option<Duration>,
+    metadata: Metadata,
+    /// The first option that was refused; the call ends with it.
+    refused: Option<ArgumentError>,
+}
+
+impl Parts {
+    fn new(origin: &Origin, target: Target, channel: Option<ChannelName>, method: Method) -> Self {
+        Self {
+            origin: origin.clone(),
+            target,
+            operation: OperationId { channel, packet: PacketName::from_static(method.packet) },
+            timeout: method.timeout_ms.map(|millis| Duration::from_millis(u64::from(millis))),
+            metadata: Metadata::new(),
+            refused: None,
+        }
+    }
+
+    fn refuse(&mut self, error: ArgumentError) {
+        self.refused.get_or_insert(error);
+    }
+
+    fn metadata<K: Key>(&mut self, key: K, value: impl std::borrow::Borrow<K::Value>) {
+        if let Err(error) = self.metadata.set(key, value) {
+            self.refuse(error);
+        }
+    }
+
+    fn all_metadata(&mut self, metadata: &Metadata) {
+        self.metadata = metadata.clone();
+    }
+
+    fn exchange(self, timeout: Option<Duration>) -> Result<Exchange, ArgumentError> {
+        match self.refused {
+            Some(refused) => Err(refused),
+            None => {
+                let Origin { outbound, in_turn } = self.origin;
+                Ok(Exchange::new(outbound, in_turn, self.target, self.operation, self.metadata, timeout))
+            }
+        }
+    }
+}
+
+/// A request that is not submitted yet. Its options chain; `.await` submits it and gives the reply.
+///
+/// It ends exactly once. Dropping its future before a link has taken it withdraws it; later it only stops the waiting.
+///
+/// # Errors
+/// [`CallError::Argument`] where an option or the message itself is refused, before any work. [`CallError::Failed`]
+/// with `NotFound`, `NotConfigured`, `Unavailable`, `DeadlineExceeded`, `ShuttingDown`, `Rejected`, `ProtocolError`
+/// or `InternalFailure`; [`CallError::execution`] says whether the handler can have run.
+#[must_use = "a call does nothing until it is awaited"]
+pub struct RequestCall<Q, R> {
+    parts: Parts,
+    request: Q,
+    reply: PhantomData<fn() -> R>,
+}
+
+impl<Q: Message, R: Message> RequestCall<Q, R> {
+    fn new(parts: Parts, request: Q) -> Self {
+        Self { parts, request, reply: PhantomData }
+    }
+
+    /// How long the whole call may take, from `.await` to the reply: 1 ms to `i32::MAX` ms, rounded up to whole
+    /// milliseconds. Where it is not set, the schema's default holds, else the host's.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        match clock::timeout("timeout", timeout) {
+            Ok(timeout) => self.parts.timeout = Some(timeout),
+            Err(error) => self.parts.refuse(error),
+        }
+        self
+    }
+
+    /// Sets one key of the metadata that the handler reads. Setting it again replaces it.
+    pub fn metadata<K: Key>(mut self, key: K, value: impl std::borrow::Borrow<K::Value>) -> Self {
+        self.parts.metadata(key, value);
+        self
+    }
+
+    /// Sets all metadata from a prepared bundle, in place of what was set before.
+    pub fn all_metadata(mut self, metadata: &Metadata) -> Self {
+        self.parts.all_metadata(metadata);
+        self
+    }
+}
+
+impl<Q: Message, R: Message> IntoFuture for RequestCall<Q, R> {
+    type Output = Result<R, CallError>;
+    type IntoFuture = RequestFuture<Q, R>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let timeout = self.parts.timeout.unwrap_or(self.parts.origin.outbound.request_timeout());
+        RequestFuture { running: Running::new(self.parts.exchange(Some(timeout)), self.request), reply: PhantomData }
+    }
+}
+
+impl<Q, R> fmt::Debug for RequestCall<Q, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RequestCall({})", self.parts.operation.packet)
+    }
+}
+
+/// A request under way.
+#[must_use = "futures do nothing until they are polled"]
+pub struct RequestFuture<Q, R> {
+    running: Running<Q>,
+    reply: PhantomData<fn() -> R>,
+}
+
+/// Nothing in it is borrowed from itself.
+impl<Q, R> Unpin for RequestFuture<Q, R> {}
+
+impl<Q: Message, R: Message> Future for RequestFuture<Q, R> {
+    type Output = Result<R, CallError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.running.poll(cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Ready(Ok(reply)) => Poll::Ready(codec::decode::<R>(&reply).map_err(|error| {
+                let text = format!("the reply is not what the method promises: {error}");
+                Error::unknown(ErrorKind::ProtocolError, text).into()
+            })),
+        }
+    }
+}
+
+impl<Q, R> fmt::Debug for RequestFuture<Q, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RequestFuture")
+    }
+}
+
+/// A one-way message that is not submitted yet. Its options chain; `.await` submits it.
+///
+/// It completes when this host's send path has taken the message, which says nothing about the handler. Where the
+/// target's link has no room the call waits, and the message is then submitted once. Dropping its future before that
+/// withdraws it for good.
+///
+/// # Errors
+/// As for [`RequestCall`], for causes before the message is taken; `DeadlineExceeded` only where the host has a
+/// send timeout.
+#[must_use = "a call does nothing until it is awaited"]
+pub struct SendCall<M> {
+    parts: Parts,
+    message: M,
+}
+
+impl<M: Message> SendCall<M> {
+    fn new(parts: Parts, message: M) -> Self {
+        Self { parts, message }
+    }
+
+    /// Sets one key of the metadata that the handler reads. Setting it again replaces it.
+    pub fn metadata<K: Key>(mut self, key: K, value: impl std::borrow::Borrow<K::Value>) -> Self {
+        self.parts.metadata(key, value);
+        self
+    }
+
+    /// Sets all metadata from a prepared bundle, in place of what was set before.
+    pub fn all_metadata(mut self, metadata: &Metadata) -> Self {
+        self.parts.all_metadata(metadata);
+        self
+    }
+}
+
+impl<M: Message> IntoFuture for SendCall<M> {
+    type Output = Result<(), CallError>;
+    type IntoFuture = SendFuture<M>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        SendFuture { running: Running::new(self.parts.exchange(None), self.message) }
+    }
+}
+
+impl<M> fmt::Debug for SendCall<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SendCall({})", self.parts.operation.packet)
+    }
+}
+
+/// A one-way message under way.
+#[must_use = "futures do nothing until they are polled"]
+pub struct SendFuture<M> {
+    running: Running<M>,
+}
+
+/// Nothing in it is borrowed from itself.
+impl<M> Unpin for SendFuture<M> {}
+
+impl<M: Message> Future for SendFuture<M> {
+    type Output = Result<(), CallError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.running.poll(cx).map_ok(drop)
+    }
+}
+
+impl<M> fmt::Debug for SendFuture<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SendFuture")
+    }
+}
+
+/// An exchange together with the message it carries.
+struct Running<M> {
+    exchange: Result<Exchange, Option<ArgumentError>>,
+    waiting: Option<Waiting>,
+    message: M,
+}
+
+impl<M: Message> Running<M> {
+    fn new(exchange: Result<Exchange, ArgumentError>, message: M) -> Self {
+        Self { exchange: exchange.map_err(Some), waiting: None, message }
+    }
+
+    /// A reply, or nothing for a send.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<bytes::Bytes, CallError>> {
+        let exchange = match &mut self.exchange {
+            Ok(exchange) => exchange,
+            Err(refused) => {
+                return match refused.take() {
+                    Some(refused) => Poll::Ready(Err(refused.into())),
+                    // Polled after its end, as no executor does.
+                    None => Poll::Pending,
+                };
+            }
+        };
+        let mut step = exchange.poll(cx, &mut self.waiting);
+        loop {
+            let end = match step {
+                Step::Submit(ready) => {
+                    let submitted = codec::encode(&self.message, |payload| {
+                        exchange.submit(ready, payload, &mut self.waiting)
+                    });
+                    step = match submitted {
+                        // What waits now must be polled, or nothing wakes this call.
+                        Ok(Step::Pending) => exchange.poll(cx, &mut self.waiting),
+                        Ok(other) => other,
+                        Err(error) => Step::Failed(ArgumentError::new("message", error.to_string()).into()),
+                    };
+                    continue;
+                }
+                Step::Pending => return Poll::Pending,
+                Step::Accepted => Ok(bytes::Bytes::new()),
+                Step::Reply(reply) => Ok(reply),
+                Step::Failed(error) => Err(error),
+            };
+            self.waiting = None;
+            self.exchange = Err(None);
+            return Poll::Ready(end);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! What a handler is told beside its message. It must not offer anything that only a Spot may do.
+
+use std::fmt;
+
+use bytes::Bytes;
+
+use crate::id::{ChannelName, MeshName, PacketName, Rid};
+use crate::message::metadata::MetadataView;
+
+use super::outbound::{Caller, Outbound, sealed};
+
+/// How a message was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum MessageKind {
+    /// One way.
+    Send,
+    /// Somebody waits for a reply.
+    Request,
+}
+
+/// Ties a reply to its request: 16 ASCII characters, unique among the requests that its caller's host has waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CorrelationId(u64);
+
+impl fmt::Display for CorrelationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+/// What both contexts are made of.
+#[derive(Clone, Debug)]
+pub(super) struct Turn {
+    pub(super) outbound: Outbound,
+    /// Encoded; checked before the turn began.
+    pub(super) metadata: Bytes,
+    pub(super) correlation: Option<u64>,
+    pub(super) packet: PacketName,
+}
+
+impl Turn {
+    fn metadata(&self) -> MetadataView<'_> {
+        MetadataView::parse(&self.metadata).unwrap_or_default()
+    }
+
+    fn kind(&self) -> MessageKind {
+        if self.correlation.is_some() { MessageKind::Request } else { MessageKind::Send }
+    }
+}
+
+macro_rules! common {
+    ($name:ident) => {
+        impl<'a> $name<'a> {
+            /// Whether somebody waits for a reply.
+            #[must_use]
+            pub fn kind(&self) -> MessageKind {
+                self.turn.turn.kind()
+            }
+
+            /// The name on the wire that chose this handler.
+            #[must_use]
+            pub fn packet_name(&self) -> &'a PacketName {
+                &self.turn.turn.packet
+            }
+
+            /// The encoding the message came in.
+            #[must_use]
+            pub fn content_type(&self) -> &'a str {
+                crate::message::CONTENT_TYPE
+            }
+
+            /// What the caller set, unchangeable. Copy what must outlive the turn.
+            #[must_use]
+            pub fn metadata(&self) -> MetadataView<'a> {
+                self.turn.turn.metadata()
+            }
+
+            /// The request's correlation; `None` for a one-way message.
+            #[must_use]
+            pub fn correlation(&self) -> Option<CorrelationId> {
+                self.turn.turn.correlation.map(CorrelationId)
+            }
+        }
+
+        impl sealed::Caller for $name<'_> {
+            fn outbound(&self) -> &Outbound {
+                &self.turn.turn.outbound
+            }
+
+            fn in_turn(&self) -> bool {
+                true
+            }
+        }
+        impl Caller for $name<'_> {}
+    };
+}
+
+/// One dispatch to a channel's handler. Generated code owns it for as long as the handler runs.
+#[derive(Clone, Debug)]
+pub struct ChannelTurn {
+    pub(super) turn: Turn,
+    pub(super) channel: ChannelName,
+}
+
+impl ChannelTurn {
+    /// What the handler gets.
+    #[must_use]
+    pub fn context(&self) -> ChannelContext<'_> {
+        ChannelContext { turn: self }
+    }
+}
+
+/// What a channel's handler is told, and through which it calls others.
+#[derive(Clone, Copy, Debug)]
+pub struct ChannelContext<'a> {
+    turn: &'a ChannelTurn,
+}
+
+common!(ChannelContext);
+
+impl<'a> ChannelContext<'a> {
+    /// The channel that was called.
+    #[must_use]
+    pub fn channel(&self) -> &'a ChannelName {
+        &self.turn.channel
+    }
+}
+
+/// One dispatch to a node's handler. Generated code owns it for as long as the handler runs.
+#[derive(Clone, Debug)]
+pub struct NodeTurn {
+    pub(super) turn: Turn,
+    pub(super) mesh: MeshName,
+    pub(super) source: Rid,
+}
+
+impl NodeTurn {
+    /// What the handler gets.
+    #[must_use]
+    pub fn context(&self) -> NodeContext<'_> {
+        NodeContext { turn: self }
+    }
+}
+
+/// What a node's handler is told, and through which it calls others.
+#[derive(Clone, Copy, Debug)]
+pub struct NodeContext<'a> {
+    turn: &'a NodeTurn,
+}
+
+common!(NodeContext);
+
+impl<'a> NodeContext<'a> {
+    /// The mesh that the caller named.
+    #[must_use]
+    pub fn mesh(&self) -> &'a MeshName {
+        &self.turn.mesh
+    }
+
+    /// The node that called.
+    #[must_use]
+    pub fn source(&self) -> &'a Rid {
+        &self.turn.source
+    }
+}

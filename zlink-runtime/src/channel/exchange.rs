@@ -1,0 +1,334 @@
+//! One operation on its way out: route, register, submit once, wait. The same machine for sends and requests, to
+//! channels and to nodes; only its users know message types.
+//!
+//! Until a link has taken the record another server may be picked; from then on the target is fixed.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use crate::call::{Key, Waiting};
+use crate::clock;
+use crate::error::{ArgumentError, CallError, Error, ErrorKind, Execution};
+use crate::id::Rid;
+use crate::limit::{PAYLOAD_BYTES, ROUTE_READY_TIME};
+use crate::mesh::{Lookup, OperationId, PeerLink};
+use crate::message::metadata::Metadata;
+use crate::transport::{BoxFuture, Lane, Record, Refused};
+use crate::wire::{self, CallHead, OperationRef};
+
+use super::inbound::Inbound;
+use super::outbound::{HostState, LocalMesh, Outbound};
+use super::path::{ChannelPath, PathKind};
+
+/// Where an operation goes.
+#[derive(Clone, Debug)]
+pub(super) enum Target {
+    Channel(Arc<ChannelPath>),
+    Node(LocalMesh, Rid),
+    /// The name leads nowhere in this process; the error says which.
+    Nowhere(Error),
+}
+
+/// Everything of an operation but its payload.
+pub(super) struct Exchange {
+    outbound: Outbound,
+    in_turn: bool,
+    target: Target,
+    operation: OperationId,
+    metadata: Metadata,
+    /// Set for a request: how long from now, and then the moment itself.
+    timeout: Option<Duration>,
+    deadline: Option<Instant>,
+    stage: Stage,
+}
+
+enum Stage {
+    Start,
+    /// Waits for somebody to send to.
+    Route(BoxFuture<'static, Result<Route, Error>>),
+    /// Waits for room.
+    Room(BoxFuture<'static, Result<(), Refused>>),
+    /// A request was accepted.
+    Sent,
+}
+
+/// Somebody to send to.
+enum Route {
+    Link(Arc<PeerLink>),
+    Own(Arc<Inbound>, Rid),
+}
+
+/// How an exchange goes on after a step.
+pub(super) enum Step {
+    /// Encode the payload and call [`Exchange::submit`].
+    Submit(Ready),
+    Pending,
+    /// A send is accepted.
+    Accepted,
+    /// A request has its reply.
+    Reply(Bytes),
+    Failed(CallError),
+}
+
+/// A route that was found, to be used at once.
+pub(super) struct Ready(Route);
+
+impl Exchange {
+    pub(super) fn new(
+        outbound: Outbound,
+        in_turn: bool,
+        target: Target,
+        operation: OperationId,
+        metadata: Metadata,
+        timeout: Option<Duration>,
+    ) -> Self {
+        Self { outbound, in_turn, target, operation, metadata, timeout, deadline: None, stage: Stage::Start }
+    }
+
+    /// Goes on as far as it can. `waiting` is the request's entry, or nothing for a send.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>, waiting: &mut Option<Waiting>) -> Step {
+        if let Some(entry) = waiting
+            && let Poll::Ready(outcome) = entry.poll(cx)
+        {
+            let accepted = matches!(self.stage, Stage::Sent);
+            self.stage = Stage::Sent;
+            *waiting = None;
+            return match outcome {
+                Ok(reply) => Step::Reply(reply),
+                Err(error) if accepted => Step::Failed(error.into()),
+                // It was still waiting for a server or for room: nothing was submitted.
+                Err(error) => Step::Failed(Error::new(error.kind(), Execution::NotExecuted, error.message()).into()),
+            };
+        }
+        match &mut self.stage {
+            Stage::Start => self.begin(cx, waiting),
+            Stage::Route(finding) => match finding.as_mut().poll(cx) {
+                Poll::Pending => Step::Pending,
+                Poll::Ready(Ok(route)) => {
+                    self.stage = Stage::Start;
+                    Step::Submit(Ready(route))
+                }
+                Poll::Ready(Err(error)) => Step::Failed(error.into()),
+            },
+            Stage::Room(sending) => match sending.as_mut().poll(cx) {
+                Poll::Pending => Step::Pending,
+                Poll::Ready(Ok(())) => self.accepted(),
+                Poll::Ready(Err(Refused::Closed)) => {
+                    // The link went while the record still waited before it: it is submitted to nobody yet.
+                    self.register(waiting);
+                    self.begin(cx, waiting)
+                }
+                Poll::Ready(Err(refused)) => Step::Failed(refusal(refused)),
+            },
+            Stage::Sent => Step::Pending,
+        }
+    }
+
+    fn accepted(&mut self) -> Step {
+        self.stage = Stage::Sent;
+        if self.timeout.is_some() { Step::Pending } else { Step::Accepted }
+    }
+
+    fn begin(&mut self, cx: &mut Context<'_>, waiting: &mut Option<Waiting>) -> Step {
+        match self.outbound.state() {
+            HostState::Serving => {}
+            HostState::Draining if self.in_turn => {}
+            _ => return Step::Failed(Outbound::shutting_down().into()),
+        }
+        if self.timeout.is_some() && self.deadline.is_none() {
+            self.deadline = self.timeout.map(|timeout| clock::now() + timeout);
+            self.register(waiting);
+        }
+        match self.route() {
+            Ok(Some(route)) => Step::Submit(Ready(route)),
+            Ok(None) => {
+                self.stage = Stage::Route(self.find_route());
+                // Polled once, so that it wakes this call.
+                self.poll(cx, waiting)
+            }
+            Err(error) => Step::Failed(error.into()),
+        }
+    }
+
+    /// A request is registered before it is submitted, so that no reply can come unknown.
+    fn register(&mut self, waiting: &mut Option<Waiting>) {
+        if let Some(deadline) = self.deadline {
+            *waiting = Some(self.outbound.pending().register(deadline));
+        }
+    }
+
+    /// Finds somebody without waiting; `None` where waiting may help.
+    fn route(&self) -> Result<Option<Route>, Error> {
+        match &self.target {
+            Target::Nowhere(error) => Err(error.clone()),
+            Target::Channel(path) => match (path.pick(), &path.kind) {
+                (Some(peer), _) => Ok(Some(Route::Link(peer))),
+                (None, PathKind::ClientServer) => Ok(None),
+                (None, PathKind::RouteMesh(_)) => Err(path.no_server()),
+                (None, PathKind::ServerOnly) => Err(Error::not_executed(
+                    ErrorKind::NotConfigured,
+                    format!("this process serves channel {:?} but is no client of it; register the client role", path.name),
+                )),
+            },
+            Target::Node(mesh, rid) if *rid == mesh.own.0 => match mesh.own.1.upgrade() {
+                Some(own) => Ok(Some(Route::Own(own, rid.clone()))),
+                None => Err(Outbound::shutting_down()),
+            },
+            Target::Node(mesh, rid) => match mesh.path.links.find(rid) {
+                Lookup::Ready(peer) => Ok(Some(Route::Link(peer))),
+                Lookup::Known => Ok(None),
+                Lookup::Client => Err(Error::not_executed(
+                    ErrorKind::NotFound,
+                    format!("{rid} is an Object Client of mesh {:?}, which takes no Node direct calls", mesh.path.name),
+                )),
+                Lookup::Unknown => {
+                    let text = format!("no node {rid} is a member of mesh {:?}", mesh.path.name);
+                    Err(Error::not_executed(ErrorKind::NotFound, text))
+                }
+            },
+        }
+    }
+
+    /// Waits for somebody: for a server of a ClientServer channel as long as the call lasts, for the link of a known
+    /// node one second.
+    fn find_route(&self) -> BoxFuture<'static, Result<Route, Error>> {
+        let outbound = self.outbound.clone();
+        let send_timeout = if self.timeout.is_some() { None } else { outbound.send_timeout() };
+        let (text, kind, limit, target) = match &self.target {
+            Target::Channel(path) => {
+                let text = format!("no server of channel {:?} was ready in time", path.name);
+                (text, ErrorKind::DeadlineExceeded, send_timeout, self.target.clone())
+            }
+            Target::Node(mesh, rid) => {
+                let text = format!("the link to {rid} in mesh {:?} was not ready in time", mesh.path.name);
+                let limit = send_timeout.unwrap_or(ROUTE_READY_TIME).min(ROUTE_READY_TIME);
+                (text, ErrorKind::Unavailable, Some(limit), self.target.clone())
+            }
+            Target::Nowhere(error) => {
+                let error = error.clone();
+                return Box::pin(async move { Err(error) });
+            }
+        };
+        Box::pin(async move {
+            let found = async move {
+                match target {
+                    Target::Channel(path) => Some(path.pick_or_wait().await),
+                    Target::Node(mesh, rid) => Some(mesh.path.links.ready(&rid).await),
+                    Target::Nowhere(_) => None,
+                }
+            };
+            let found = async {
+                match limit {
+                    None => found.await,
+                    Some(limit) => tokio::time::timeout(limit, found).await.ok().flatten(),
+                }
+            };
+            tokio::select! {
+                found = found => found.map(Route::Link).ok_or_else(|| Error::not_executed(kind, text)),
+                () = outbound.stopped() => Err(Outbound::shutting_down()),
+            }
+        })
+    }
+
+    /// Submits the encoded payload over the route that was found: once, and then the target is fixed.
+    pub(super) fn submit(&mut self, ready: Ready, payload: &[u8], waiting: &mut Option<Waiting>) -> Step {
+        if payload.len() > PAYLOAD_BYTES {
+            return Step::Failed(too_large(payload.len(), PAYLOAD_BYTES).into());
+        }
+        match ready.0 {
+            Route::Own(own, rid) => self.submit_own(own, rid, payload, waiting),
+            Route::Link(peer) => self.submit_link(peer, payload, waiting),
+        }
+    }
+
+    fn submit_link(&mut self, mut peer: Arc<PeerLink>, payload: &[u8], waiting: &mut Option<Waiting>) -> Step {
+        let mut head = Vec::with_capacity(64);
+        // A link that has just ended takes nothing. Selection hears of it in a moment; there are at most as many such
+        // links as candidates, and the bound only keeps a misbehaving selector from spinning.
+        for _ in 0..64 {
+            head.clear();
+            self.head(&mut head, peer.operation(&self.operation), waiting.as_ref().map(Waiting::key));
+            if let Some(entry) = waiting {
+                entry.on_link(peer.id());
+            }
+            let record = Record { head: &head, payload };
+            match peer.try_send(Lane::Data, record) {
+                Ok(()) => return self.accepted(),
+                Err(Refused::TooLarge) => return Step::Failed(too_large(record.len(), peer.max_record()).into()),
+                Err(Refused::Full) => {
+                    head.extend_from_slice(payload);
+                    self.stage = Stage::Room(self.wait_for_room(&peer, head));
+                    return Step::Pending;
+                }
+                Err(Refused::Closed) => match (&self.target, self.route()) {
+                    (Target::Channel(_), Ok(Some(Route::Link(next)))) => {
+                        // What the lost link ended was never submitted.
+                        self.register(waiting);
+                        peer = next;
+                    }
+                    _ => break,
+                },
+            }
+        }
+        let text = format!("the link to {} was lost before it took the call", peer.rid());
+        Step::Failed(Error::not_executed(ErrorKind::Unavailable, text).into())
+    }
+
+    fn wait_for_room(&self, peer: &Arc<PeerLink>, record: Vec<u8>) -> BoxFuture<'static, Result<(), Refused>> {
+        let sending = peer.send(Lane::Data, record);
+        // A request is ended by its deadline, which its entry keeps.
+        match self.outbound.send_timeout().filter(|_| self.timeout.is_none()) {
+            None => sending,
+            Some(limit) => Box::pin(async move { tokio::time::timeout(limit, sending).await.unwrap_or(Err(Refused::Full)) }),
+        }
+    }
+
+    fn submit_own(&mut self, own: Arc<Inbound>, rid: Rid, payload: &[u8], waiting: &mut Option<Waiting>) -> Step {
+        let mut record = Vec::with_capacity(64 + payload.len());
+        self.head(&mut record, None, waiting.as_ref().map(Waiting::key));
+        record.extend_from_slice(payload);
+        if let Some(entry) = waiting {
+            entry.on_link(super::reply::LOCAL);
+        }
+        self.stage = Stage::Room(Inbound::deliver_local(own, rid, record.into()));
+        Step::Pending
+    }
+
+    fn head(&self, out: &mut Vec<u8>, number: Option<u32>, key: Option<Key>) {
+        let operation = match number {
+            Some(number) => OperationRef::Number(number),
+            None => OperationRef::Named {
+                channel: self.operation.channel.as_ref().map_or("", |name| name.as_str()),
+                packet: self.operation.packet.as_str(),
+            },
+        };
+        let left = |deadline: Instant| deadline.saturating_duration_since(clock::now()).as_millis();
+        let request = key.zip(self.deadline).map(|(key, deadline)| {
+            // 0 would say that there is no deadline.
+            (key.to_wire(), u32::try_from(left(deadline)).unwrap_or(u32::MAX).max(1))
+        });
+        let to_channel = self.operation.channel.is_some();
+        let metadata = self.metadata.as_bytes();
+        wire::call(out, &CallHead { to_channel, request, operation, metadata, content_type: "" });
+    }
+}
+
+fn too_large(bytes: usize, most: usize) -> ArgumentError {
+    ArgumentError::new("message", format!("needs {bytes} bytes on the wire; this link carries at most {most}"))
+}
+
+fn refusal(refused: Refused) -> CallError {
+    match refused {
+        Refused::Full => {
+            Error::not_executed(ErrorKind::DeadlineExceeded, "no room to send appeared within the send timeout").into()
+        }
+        Refused::TooLarge => ArgumentError::new("message", "exceeds what the link carries").into(),
+        Refused::Closed => {
+            Error::not_executed(ErrorKind::Unavailable, "the link was lost before it took the call").into()
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! What comes in over the links of one scope: calls find their handler's queue, replies find their request.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use rustc_hash::FxHashMap;
+use tokio::sync::Mutex as AsyncMutex;
+use tokio::time::Instant;
+
+use crate::call::Key;
+use crate::clock;
+use crate::error::{Error, ErrorKind};
+use crate::execution::{Job, Owner};
+use crate::id::{ChannelName, LinkId, MeshName, PacketName, Rid};
+use crate::mesh::{OperationId, Operations, PeerLink, PeerView, Upcall};
+use crate::message::CONTENT_TYPE;
+use crate::message::metadata::MetadataView;
+use crate::permit::{HostPermits, Permit, Source};
+use crate::transport::{BoxFuture, CloseReason, Refused};
+use crate::wire::{self, Incoming, OperationName};
+
+use super::context::{ChannelTurn, MessageKind, NodeTurn, Turn};
+use super::dispatch::{Dispatch, Refusal};
+use super::outbound::{HostState, Outbound};
+use super::path::ChannelPath;
+use super::reply::{ReplyRoute, ReplyTo};
+use super::server::Handler;
+
+/// The queue of one channel, or of a node.
+pub(crate) type Queue = Owner<CallJob>;
+
+/// What an [`Inbound`] is made of.
+pub(crate) struct InboundConfig {
+    pub(crate) outbound: Outbound,
+    pub(crate) permits: HostPermits,
+    /// The channels served, each with its handlers and queue.
+    pub(crate) channels: Vec<(ChannelName, Vec<Handler<ChannelTurn>>, Arc<Queue>)>,
+    /// The handlers of the node itself.
+    pub(crate) node: Option<(MeshName, Vec<Handler<NodeTurn>>, Arc<Queue>)>,
+    /// The paths whose candidates are peers of this scope.
+    pub(crate) paths: Vec<Arc<ChannelPath>>,
+    /// What a call is told that comes while this host drains.
+    pub(crate) when_draining: ErrorKind,
+}
+
+/// Takes what the links of one scope receive.
+pub(crate) struct Inbound {
+    outbound: Outbound,
+    /// By the number under which peers name them.
+    entries: Vec<Arc<Entry>>,
+    numbers: FxHashMap<OperationId, usize>,
+    paths: Vec<Arc<ChannelPath>>,
+    when_draining: ErrorKind,
+    /// Where permits for calls from this host to itself come from.
+    local: AsyncMutex<Source>,
+}
+
+/// One operation and its handlers.
+struct Entry {
+    packet: PacketName,
+    handlers: Handlers,
+    queue: Arc<Queue>,
+}
+
+enum Handlers {
+    Channel(ChannelName, ByKind<ChannelTurn>),
+    Node(MeshName, ByKind<NodeTurn>),
+}
+
+struct ByKind<T> {
+    send: Option<Arc<dyn Dispatch<T>>>,
+    request: Option<Arc<dyn Dispatch<T>>>,
+}
+
+impl<T> ByKind<T> {
+    fn get(&self, request: bool) -> Option<&Arc<dyn Dispatch<T>>> {
+        if request { self.request.as_ref() } else { self.send.as_ref() }
+    }
+}
+
+impl Handlers {
+    fn has(&self, request: bool) -> bool {
+        match self {
+            Handlers::Channel(_, handlers) => handlers.get(request).is_some(),
+            Handlers::Node(_, handlers) => handlers.get(request).is_some(),
+        }
+    }
+
+    fn surface(&self) -> &'static str {
+        match self {
+            Handlers::Channel(..) => "channel",
+            Handlers::Node(..) => "node",
+        }
+    }
+}
+
+fn by_packet<T>(handlers: Vec<Handler<T>>) -> Vec<(PacketName, ByKind<T>)> {
+    let mut packets: Vec<(PacketName, ByKind<T>)> = Vec::new();
+    for handler in handlers {
+        let at = packets.iter().position(|(packet, _)| *packet == handler.packet).unwrap_or_else(|| {
+            packets.push((handler.packet.clone(), ByKind { send: None, request: None }));
+            packets.len() - 1
+        });
+        let Some((_, kinds)) = packets.get_mut(at) else { continue };
+        match handler.kind {
+            MessageKind::Send => kinds.send = Some(handler.dispatch),
+            MessageKind::Request => kinds.request = Some(handler.dispatch),
+        }
+    }
+    packets
+}
+
+impl Inbound {
+    pub(crate) fn new(config: InboundConfig) -> Self {
+        let mut entries = Vec::new();
+        let mut ids = Vec::new();
+        for (channel, handlers, queue) in config.channels {
+            for (packet, kinds) in by_packet(handlers) {
+                ids.push(OperationId { channel: Some(channel.clone()), packet: packet.clone() });
+                let handlers = Handlers::Channel(channel.clone(), kinds);
+                entries.push(Arc::new(Entry { packet, handlers, queue: queue.clone() }));
+            }
+        }
+        if let Some((mesh, handlers, queue)) = config.node {
+            for (packet, kinds) in by_packet(handlers) {
+                ids.push(OperationId { channel: None, packet: packet.clone() });
+                let handlers = Handlers::Node(mesh.clone(), kinds);
+                entries.push(Arc::new(Entry { packet, handlers, queue: queue.clone() }));
+            }
+        }
+        Self {
+            outbound: config.outbound,
+            entries,
+            numbers: ids.into_iter().zip(0..).collect(),
+            paths: config.paths,
+            when_draining: config.when_draining,
+            local: AsyncMutex::new(config.permits.source()),
+        }
+    }
+
+    /// What is handled, in the order of its numbers: what the hello lists.
+    pub(crate) fn operations(&self) -> Operations {
+        let mut ids: Vec<_> = self.numbers.iter().collect();
+        ids.sort_unstable_by_key(|(_, number)| **number);
+        Operations::new(ids.into_iter().map(|(id, _)| id.clone()).collect())
+    }
+
+    fn entry(&self, record: &[u8], call: &wire::Call) -> Option<&Arc<Entry>> {
+        match call.operation {
+            OperationName::Number(number) => self.entries.get(number as usize),
+            OperationName::Named { channel, packet } => {
+                let channel = match std::str::from_utf8(channel.of(record)).ok()? {
+                    "" => None,
+                    name => Some(ChannelName::new(name).ok()?),
+                };
+                let packet = PacketName::new(std::str::from_utf8(packet.of(record)).ok()?).ok()?;
+                self.numbers.get(&OperationId { channel, packet }).and_then(|number| self.entries.get(*number))
+            }
+        }
+        .filter(|entry| matches!(entry.handlers, Handlers::Channel(..)) == call.to_channel)
+    }
+
+    /// Puts a call in its handler's queue, or answers why not.
+    fn call(&self, from: From<'_>, record: Bytes, call: wire::Call, permit: Option<Permit>) {
+        let reply = call.correlation.map(|correlation| {
+            let route = match from {
+                From::Link(peer) => ReplyRoute::Link(peer.clone()),
+                From::Own(_) => ReplyRoute::Local(self.outbound.pending().clone()),
+            };
+            ReplyTo::new(route, correlation, self.outbound.runtime().clone())
+        });
+        if self.outbound.state() != HostState::Serving {
+            let error = Error::not_executed(self.when_draining, "the target takes no new work");
+            return refuse("shutdown", "channel", Refusal { error, reply });
+        }
+        let request = call.correlation.is_some();
+        let Some(entry) = self.entry(&record, &call).filter(|entry| entry.handlers.has(request)) else {
+            let what = if request { "request" } else { "message" };
+            let error = Error::not_executed(ErrorKind::NotFound, format!("the target has no handler for that {what}"));
+            return refuse("no_handler", if call.to_channel { "channel" } else { "node" }, Refusal { error, reply });
+        };
+        let source = match from {
+            From::Link(peer) => peer.rid(),
+            From::Own(rid) => rid,
+        };
+        let deadline = call.timeout_ms.map(|millis| clock::now() + Duration::from_millis(u64::from(millis)));
+        let job = CallJob {
+            outbound: self.outbound.clone(),
+            entry: entry.clone(),
+            source: matches!(entry.handlers, Handlers::Node(..)).then(|| source.clone()),
+            record,
+            call,
+            deadline,
+            reply,
+        };
+        if let Err(job) = entry.queue.admit(job, permit) {
+            let error = Error::not_executed(self.when_draining, "the target takes no new work");
+            refuse("shutdown", entry.handlers.surface(), Refusal { error, reply: job.reply });
+        }
+    }
+
+    /// Takes a call of this host to its own node: it gets a permit and the queue like any other.
+    pub(super) fn deliver_local(own: Arc<Self>, rid: Rid, record: Bytes) -> BoxFuture<'static, Result<(), Refused>> {
+        Box::pin(async move {
+            let Ok(Incoming::Call(call)) = wire::parse(&record) else { return Err(Refused::Closed) };
+            let granted = own.local.lock().await.acquire(1).await;
+            let Some(permit) = granted.ok().and_then(|mut grant| grant.take()) else { return Err(Refused::Closed) };
+            own.call(From::Own(&rid), record, call, Some(permit));
+            Ok(())
+        })
+    }
+
+    fn reply(&self, peer: &PeerLink, record: &Bytes, reply: wire::Reply) {
+        let key = Key::from_wire(reply.correlation);
+        let pending = self.outbound.pending();
+        let matched = match reply.result {
+            Ok(payload) => pending.reply(key, peer.id(), payload.share(record)),
+            Err(error) => pending.fail(key, peer.id(), error),
+        };
+        if !matched {
+            // Most often the request has ended at its deadline. Nothing runs for it, and nobody gets a second result.
+            tracing::debug!(
+                target: "zlink::dispatch", event_id = "zlink.dispatch_error", peer = %peer.rid(),
+                reason = "unexpected_reply", outcome = "failed", action = "drop", kind = "ProtocolError"
+            );
+        }
+    }
+
+    fn malformed(&self, peer: &Arc<PeerLink>, malformed: wire::Malformed, is_reply: bool) {
+        let error = Error::not_executed(ErrorKind::ProtocolError, malformed.what);
+        match malformed.correlation {
+            // What a caller of ours waits for is unusable; whether it ran is not known.
+            Some(correlation) if is_reply => {
+                let error = Error::unknown(ErrorKind::ProtocolError, malformed.what);
+                self.outbound.pending().fail(Key::from_wire(correlation), peer.id(), error);
+            }
+            Some(correlation) => {
+                let route = ReplyRoute::Link(peer.clone());
+                let reply = ReplyTo::new(route, correlation, self.outbound.runtime().clone());
+                refuse("invalid_frame", "channel", Refusal { error, reply: Some(reply) });
+            }
+            None => refuse("invalid_frame", "channel", Refusal { error, reply: None }),
+        }
+    }
+}
+
+/// Where a call comes from.
+#[derive(Clone, Copy)]
+enum From<'a> {
+    Link(&'a Arc<PeerLink>),
+    Own(&'a Rid),
+}
+
+impl Upcall for Inbound {
+    fn record(&self, peer: &Arc<PeerLink>, record: Bytes, permit: Option<Permit>) {
+        match wire::parse(&record) {
+            Ok(Incoming::Call(call)) => self.call(From::Link(peer), record, call, permit),
+            Ok(Incoming::Reply(reply)) => self.reply(peer, &record, reply),
+            Ok(_) => peer.close(CloseReason::Protocol("a record of an unknown kind".into()), Duration::ZERO),
+            Err(malformed) => self.malformed(peer, malformed, wire::is_completion(&record)),
+        }
+    }
+
+    fn peers_changed(&self, version: u64, peers: &[PeerView]) {
+        for path in &self.paths {
+            path.peers_changed(version, peers);
+        }
+    }
+
+    fn link_closed(&self, peer: &Arc<PeerLink>, reason: &CloseReason) {
+        self.outbound.pending().link_lost(peer.id(), reason);
+    }
+
+    fn waits_on(&self, link: LinkId) -> bool {
+        self.outbound.pending().waits_on(link)
+    }
+}
+
+impl fmt::Debug for Inbound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inbound").field("operations", &self.entries.len()).finish_non_exhaustive()
+    }
+}
+
+/// A call that waits in its queue.
+pub(crate) struct CallJob {
+    outbound: Outbound,
+    entry: Arc<Entry>,
+    source: Option<Rid>,
+    record: Bytes,
+    call: wire::Call,
+    deadline: Option<Instant>,
+    reply: Option<ReplyTo>,
+}
+
+impl Job for CallJob {
+    fn start(self) -> Option<BoxFuture<'static, ()>> {
+        let surface = self.entry.handlers.surface();
+        match self.begin() {
+            Ok(running) => running,
+            Err(refusal) => {
+                refuse("decode_error", surface, refusal);
+                None
+            }
+        }
+    }
+}
+
+impl CallJob {
+    fn begin(self) -> Result<Option<BoxFuture<'static, ()>>, Refusal> {
+        let Self { outbound, entry, source, record, call, deadline, reply } = self;
+        if deadline.is_some_and(|deadline| deadline <= clock::now()) {
+            // Its caller has ended it; an answer would find nobody.
+            if let Some(reply) = reply {
+                reply.fail(&Error::not_executed(ErrorKind::DeadlineExceeded, "the deadline passed before it could start"));
+            }
+            return Ok(None);
+        }
+        let problem = match std::str::from_utf8(call.content_type.of(&record)) {
+            Ok("" | CONTENT_TYPE) => {
+                let metadata = call.metadata.of(&record);
+                if metadata.is_empty() { None } else { MetadataView::parse(metadata).err().map(|error| error.to_string()) }
+            }
+            _ => Some("the content type is unknown here".to_owned()),
+        };
+        if let Some(problem) = problem {
+            return Err(Refusal { error: Error::not_executed(ErrorKind::ProtocolError, problem), reply });
+        }
+        let turn = Turn {
+            outbound,
+            metadata: if call.metadata.is_empty() { Bytes::new() } else { call.metadata.share(&record) },
+            correlation: call.correlation,
+            packet: entry.packet.clone(),
+        };
+        let payload = call.payload.of(&record);
+        let request = call.correlation.is_some();
+        let started = match (&entry.handlers, source) {
+            (Handlers::Channel(channel, handlers), _) => handlers.get(request).map(|dispatch| {
+                dispatch.start(ChannelTurn { turn, channel: channel.clone() }, payload, reply)
+            }),
+            (Handlers::Node(mesh, handlers), Some(source)) => handlers.get(request).map(|dispatch| {
+                dispatch.start(NodeTurn { turn, mesh: mesh.clone(), source }, payload, reply)
+            }),
+            (Handlers::Node(..), None) => None,
+        };
+        started.transpose()
+    }
+}
+
+/// Tells whoever waits, and leaves a record.
+fn refuse(reason: &'static str, surface: &'static str, refusal: Refusal) {
+    let Refusal { error, reply } = refusal;
+    let (action, kind) = if reply.is_some() { ("reply_error", "request") } else { ("drop", "send") };
+    tracing::warn!(
+        target: "zlink::dispatch", event_id = "zlink.dispatch_error", surface, kind, outcome = "failed", reason, action,
+        error = %error
+    );
+    if let Some(reply) = reply {
+        reply.fail(&error);
+    }
+}

@@ -1,0 +1,162 @@
+//! The calling side of a host: its paths, what waits for replies, and whether calls are taken at all.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+
+use crate::call::Pending;
+use crate::error::{Error, ErrorKind};
+use crate::id::{ChannelName, MeshName, Rid};
+
+use super::inbound::Inbound;
+use super::path::{ChannelPath, MeshPath};
+
+/// Anything that calls can start from: a host, or the context of a running handler.
+pub trait Caller: sealed::Caller {}
+
+pub(super) mod sealed {
+    /// Keeps [`super::Caller`] ours to extend.
+    pub trait Caller {
+        fn outbound(&self) -> &super::Outbound;
+
+        /// Whether it is a running handler, which may still call while its host drains.
+        fn in_turn(&self) -> bool;
+    }
+}
+
+/// Whether calls are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HostState {
+    Serving,
+    /// Handlers that run may still call; new calls from outside are refused.
+    Draining,
+    Stopped,
+}
+
+/// The calling side of one host.
+#[derive(Clone)]
+pub struct Outbound(Arc<Inner>);
+
+struct Inner {
+    pending: Pending,
+    runtime: Handle,
+    state: AtomicU8,
+    stopped: Notify,
+    request_timeout: Duration,
+    send_timeout: Option<Duration>,
+    paths: OnceLock<Paths>,
+}
+
+struct Paths {
+    channels: HashMap<ChannelName, Arc<ChannelPath>>,
+    meshes: HashMap<MeshName, LocalMesh>,
+}
+
+/// A mesh that this process is a node of.
+#[derive(Clone)]
+pub(super) struct LocalMesh {
+    pub(super) path: Arc<MeshPath>,
+    /// This node itself, for what is sent to its own RID.
+    pub(super) own: (Rid, Weak<Inbound>),
+}
+
+impl Outbound {
+    pub(crate) fn new(runtime: Handle, request_timeout: Duration, send_timeout: Option<Duration>) -> Self {
+        Self(Arc::new(Inner {
+            pending: Pending::new(),
+            runtime,
+            state: AtomicU8::new(HostState::Serving as u8),
+            stopped: Notify::new(),
+            request_timeout,
+            send_timeout,
+            paths: OnceLock::new(),
+        }))
+    }
+
+    /// Sets the paths, once, before the first call.
+    pub(crate) fn set_paths(
+        &self,
+        channels: impl IntoIterator<Item = Arc<ChannelPath>>,
+        meshes: impl IntoIterator<Item = (Arc<MeshPath>, Rid, Weak<Inbound>)>,
+    ) {
+        let channels = channels.into_iter().map(|path| (path.name.clone(), path)).collect();
+        let meshes = meshes
+            .into_iter()
+            .map(|(path, rid, inbound)| (path.name.clone(), LocalMesh { path, own: (rid, inbound) }))
+            .collect();
+        // A second call would be a bug of the host builder; the first one holds.
+        let _ = self.0.paths.set(Paths { channels, meshes });
+    }
+
+    pub(crate) fn channels(&self) -> impl Iterator<Item = &Arc<ChannelPath>> {
+        self.0.paths.get().into_iter().flat_map(|paths| paths.channels.values())
+    }
+
+    pub(super) fn channel(&self, name: &ChannelName) -> Option<Arc<ChannelPath>> {
+        self.0.paths.get()?.channels.get(name).cloned()
+    }
+
+    pub(super) fn mesh(&self, name: &MeshName) -> Option<LocalMesh> {
+        self.0.paths.get()?.meshes.get(name).cloned()
+    }
+
+    pub(crate) fn pending(&self) -> &Pending {
+        &self.0.pending
+    }
+
+    pub(super) fn runtime(&self) -> &Handle {
+        &self.0.runtime
+    }
+
+    pub(super) fn request_timeout(&self) -> Duration {
+        self.0.request_timeout
+    }
+
+    pub(super) fn send_timeout(&self) -> Option<Duration> {
+        self.0.send_timeout
+    }
+
+    pub(crate) fn state(&self) -> HostState {
+        match self.0.state.load(Ordering::Acquire) {
+            0 => HostState::Serving,
+            1 => HostState::Draining,
+            _ => HostState::Stopped,
+        }
+    }
+
+    /// Moves on; a state never goes back.
+    pub(crate) fn set_state(&self, state: HostState) {
+        self.0.state.fetch_max(state as u8, Ordering::AcqRel);
+        if state == HostState::Stopped {
+            self.0.stopped.notify_waiters();
+        }
+    }
+
+    /// Waits for the stop.
+    pub(super) async fn stopped(&self) {
+        loop {
+            let stopped = self.0.stopped.notified();
+            tokio::pin!(stopped);
+            stopped.as_mut().enable();
+            if self.state() == HostState::Stopped {
+                return;
+            }
+            stopped.await;
+        }
+    }
+
+    pub(super) fn shutting_down() -> Error {
+        Error::not_executed(ErrorKind::ShuttingDown, "this host is shutting down")
+    }
+}
+
+impl fmt::Debug for Outbound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outbound").field("state", &self.state()).finish_non_exhaustive()
+    }
+}

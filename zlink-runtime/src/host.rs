@@ -1,0 +1,108 @@
+//! The single runtime of a process: it validates what was registered, starts it, drains it and stops it.
+//!
+//! It owns lifecycle and nothing that happens in between: messages pass through the floors below without it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::channel::{Caller, Inbound, Outbound, Queue, caller};
+use crate::execution::Workers;
+use crate::id::{ChannelName, MeshName};
+use crate::mesh::Links;
+use crate::permit::HostPermits;
+
+mod builder;
+mod channel_builder;
+mod control;
+mod mesh_builder;
+mod shutdown;
+mod start;
+mod status;
+mod validate;
+
+pub use builder::{HostBuilder, JobProfile};
+pub use channel_builder::ClientServerBuilder;
+pub use control::{ChannelControl, IntentStatus, ListenerInfo, ListenerKind, MeshNode};
+pub use mesh_builder::MeshBuilder;
+pub use shutdown::ShutdownError;
+pub use status::{HostPhase, HostStatus, JobQueueStatus, PeerStatus, TargetStatus, TopologyPhase, TopologyStatus};
+
+/// A running host. Clones are handles to the same one.
+///
+/// Calls start from it: `billing::client(&host)`. When its last handle is dropped without [`Host::shutdown`] it stops
+/// at once, without finishing what it had accepted.
+///
+/// # Examples
+/// ```
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use zlink_runtime::prelude::*;
+///
+/// let host = Host::builder().mesh("shop", |mesh| mesh.listen("tcp://127.0.0.1:0")).start().await?;
+/// println!("listening on {}", host.mesh("shop")?.endpoint());
+/// host.shutdown().await?;
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+/// ```
+#[derive(Clone)]
+pub struct Host(Arc<Inner>);
+
+pub(crate) struct Inner {
+    outbound: Outbound,
+    permits: HostPermits,
+    workers: Workers,
+    meshes: Vec<Mesh>,
+    channels: Vec<Channel>,
+    queues: Vec<Arc<Queue>>,
+    tasks: Vec<tokio::task::JoinHandle<()>>,
+    drain_timeout: std::time::Duration,
+    stopping: shutdown::Stopping,
+}
+
+/// A MeshNode of this host.
+pub(crate) struct Mesh {
+    name: MeshName,
+    links: Links,
+    endpoint: crate::transport::Endpoint,
+    /// Kept alive for the calls that this host makes to its own node.
+    _inbound: Arc<Inbound>,
+}
+
+/// A ClientServer channel of this host.
+pub(crate) struct Channel {
+    name: ChannelName,
+    server: Option<(Links, crate::transport::Endpoint)>,
+    client: Option<Links>,
+}
+
+impl Host {
+    /// Begins a host. Nothing happens until [`HostBuilder::start`].
+    #[must_use]
+    pub fn builder() -> HostBuilder {
+        HostBuilder::default()
+    }
+}
+
+impl caller::Caller for Host {
+    fn outbound(&self) -> &Outbound {
+        &self.0.outbound
+    }
+
+    fn in_turn(&self) -> bool {
+        false
+    }
+}
+
+impl Caller for Host {}
+
+impl fmt::Debug for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Host").field("state", &self.0.outbound.state()).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.abandon();
+    }
+}

@@ -1,0 +1,144 @@
+//! What a host is told before it starts. Nothing is checked here: start reports every mistake at once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::error::StartError;
+use crate::limit::{DRAIN_TIME, REQUEST_TIMEOUT};
+use crate::transport::Transport;
+use crate::transport::link::LinkTransport;
+
+use super::{ClientServerBuilder, Host, MeshBuilder, start};
+
+/// How many jobs a host lets wait, chosen by what it is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum JobProfile {
+    /// 1,024.
+    Compact,
+    /// 2,048.
+    LowLatency,
+    /// 4,096.
+    #[default]
+    Balanced,
+    /// 16,384.
+    Throughput,
+}
+
+impl JobProfile {
+    pub(super) const fn jobs(self) -> u32 {
+        match self {
+            JobProfile::Compact => 1_024,
+            JobProfile::LowLatency => 2_048,
+            JobProfile::Balanced => 4_096,
+            JobProfile::Throughput => 16_384,
+        }
+    }
+}
+
+/// Collects the registrations of a host.
+#[derive(Debug)]
+#[must_use = "a host does nothing until it is started"]
+pub struct HostBuilder {
+    pub(super) meshes: Vec<MeshBuilder>,
+    pub(super) channels: Vec<ClientServerBuilder>,
+    pub(super) max_queued_jobs: u32,
+    pub(super) pause_percent: u32,
+    pub(super) resume_percent: u32,
+    pub(super) request_timeout: Duration,
+    pub(super) send_timeout: Option<Duration>,
+    pub(super) drain_timeout: Duration,
+    pub(super) workers: Option<usize>,
+    pub(super) transport: Arc<dyn Transport>,
+}
+
+impl Default for HostBuilder {
+    fn default() -> Self {
+        Self {
+            meshes: Vec::new(),
+            channels: Vec::new(),
+            max_queued_jobs: JobProfile::default().jobs(),
+            pause_percent: 80,
+            resume_percent: 60,
+            request_timeout: REQUEST_TIMEOUT,
+            send_timeout: None,
+            drain_timeout: DRAIN_TIME,
+            workers: None,
+            transport: Arc::new(LinkTransport::new()),
+        }
+    }
+}
+
+impl HostBuilder {
+    /// Makes the host a node of the mesh `name`. Each mesh once.
+    pub fn mesh(mut self, name: impl Into<String>, configure: impl FnOnce(MeshBuilder) -> MeshBuilder) -> Self {
+        self.meshes.push(configure(MeshBuilder::new(name.into())));
+        self
+    }
+
+    /// Registers one ClientServer channel: its Server role, its Client role, or both.
+    pub fn client_server(mut self, configure: impl FnOnce(ClientServerBuilder) -> ClientServerBuilder) -> Self {
+        self.channels.push(configure(ClientServerBuilder::default()));
+        self
+    }
+
+    /// How many jobs the whole host lets wait before their handlers start, by profile. `Balanced` where it is not set.
+    pub fn job_profile(mut self, profile: JobProfile) -> Self {
+        self.max_queued_jobs = profile.jobs();
+        self
+    }
+
+    /// The same as an exact number, at least 1. What exceeds it stays in the links, and at the senders.
+    pub fn max_queued_jobs(mut self, jobs: u32) -> Self {
+        self.max_queued_jobs = jobs;
+        self
+    }
+
+    /// At how many percent of its jobs the host asks its peers to pause (1 to 100), and at how many to go on (below).
+    /// 80 and 60 where it is not set.
+    pub fn pressure(mut self, pause_percent: u32, resume_percent: u32) -> Self {
+        (self.pause_percent, self.resume_percent) = (pause_percent, resume_percent);
+        self
+    }
+
+    /// How long a request may take where neither the call nor its schema says: 30 s where it is not set.
+    pub fn request_timeout(mut self, timeout: Duration) -> Self {
+        self.request_timeout = timeout;
+        self
+    }
+
+    /// Ends sends that find no room in time with `DeadlineExceeded`. Without it they wait as long as it takes.
+    pub fn send_timeout(mut self, timeout: Duration) -> Self {
+        self.send_timeout = Some(timeout);
+        self
+    }
+
+    /// How long [`Host::shutdown`] lets accepted work finish: 30 s where it is not set.
+    pub fn drain_timeout(mut self, timeout: Duration) -> Self {
+        self.drain_timeout = timeout;
+        self
+    }
+
+    /// How many tasks run handlers; one per thread of the tokio runtime where it is not set.
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.workers = Some(workers);
+        self
+    }
+
+    /// Carries all links over another transport than TCP and IPC sockets.
+    pub fn transport(mut self, transport: impl Transport) -> Self {
+        self.transport = Arc::new(transport);
+        self
+    }
+
+    /// Checks everything, binds, and begins to serve. It waits for no peer.
+    ///
+    /// # Errors
+    /// Every mistake of the configuration at once, before a socket is bound; or the endpoints that cannot be bound.
+    /// Nothing is left running then.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub async fn start(self) -> Result<Host, StartError> {
+        start::start(self).await
+    }
+}

@@ -1,0 +1,273 @@
+//! Start: plan, bind, connect, serve. It waits for no peer, and a failure leaves nothing running.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+
+use crate::channel::{
+    ChannelPath, ChannelServer, HostState, Inbound, InboundConfig, MeshPath, NodeServer, Outbound, PathKind, Queue,
+};
+use crate::error::{ConfigError, ErrorKind, StartError};
+use crate::execution::Workers;
+use crate::id::{Generation, Rid};
+use crate::limit::DISPATCH_LIMIT;
+use crate::mesh::{Links, LinksConfig, NodeInfo, NodeState, ObjectRole, Scope};
+use crate::permit::HostPermits;
+use crate::transport::{Endpoint, Transport};
+
+use super::validate::{ChannelPlan, Listen, MeshPlan, validate};
+use super::{Channel, Host, HostBuilder, Inner, Mesh, shutdown};
+
+/// What every part of a starting host needs.
+struct Ground {
+    outbound: Outbound,
+    permits: HostPermits,
+    workers: Workers,
+    runtime: Handle,
+    transport: Arc<dyn Transport>,
+    queues: Vec<Arc<Queue>>,
+    paths: Vec<Arc<ChannelPath>>,
+    mistakes: Vec<ConfigError>,
+}
+
+pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
+    let runtime = Handle::current();
+    let threads = runtime.metrics().num_workers();
+    let (request_timeout, send_timeout) = (builder.request_timeout, builder.send_timeout);
+    let (drain_timeout, workers) = (builder.drain_timeout, builder.workers.unwrap_or(threads));
+    let transport = builder.transport.clone();
+    let plan = validate(builder).map_err(StartError::new)?;
+    let mut ground = Ground {
+        outbound: Outbound::new(runtime.clone(), request_timeout, send_timeout),
+        permits: HostPermits::with_limits(plan.limits),
+        workers: Workers::spawn(&runtime, workers),
+        runtime,
+        transport,
+        queues: Vec::new(),
+        paths: Vec::new(),
+        mistakes: Vec::new(),
+    };
+    let mut meshes = Vec::new();
+    let mut mesh_paths = Vec::new();
+    for mesh in plan.meshes {
+        let rid = mesh.rid.clone();
+        let timeout = mesh.registered.request_timeout;
+        let connect = mesh.connect.clone();
+        let mesh = ground.mesh(mesh).await;
+        let path = MeshPath { name: mesh.name.clone(), links: mesh.links.clone(), request_timeout: timeout };
+        mesh_paths.push((Arc::new(path), rid, Arc::downgrade(&mesh._inbound)));
+        meshes.push((mesh, connect));
+    }
+    let mut channels = Vec::new();
+    for channel in plan.channels {
+        let connect = channel.connect.clone();
+        channels.push((ground.channel(channel).await, connect));
+    }
+    ground.outbound.set_paths(ground.paths.iter().cloned(), mesh_paths);
+    if !ground.mistakes.is_empty() {
+        for links in meshes.iter().map(|(mesh, _)| &mesh.links).chain(channels.iter().flat_map(|(one, _)| one.links())) {
+            links.close(Duration::ZERO).await;
+        }
+        ground.workers.stop();
+        return Err(StartError::new(ground.mistakes));
+    }
+    let tasks = vec![
+        ground.runtime.spawn(ground.outbound.pending().clone().run_deadlines()),
+        ground.runtime.spawn(announce_flow(
+            ground.permits.clone(),
+            meshes.iter().map(|(mesh, _)| mesh.links.clone()).collect(),
+            channels.iter().filter_map(|(channel, _)| Some(channel.server.as_ref()?.0.clone())).collect(),
+        )),
+    ];
+    // Everything that a peer may ask for is there: now peers may come.
+    for (mesh, connect) in &meshes {
+        connect.iter().for_each(|(endpoint, rid)| mesh.links.connect(endpoint.clone(), rid.clone()));
+    }
+    for (channel, connect) in &channels {
+        let Some(client) = &channel.client else { continue };
+        connect.iter().for_each(|(endpoint, rid)| client.connect(endpoint.clone(), rid.clone()));
+        if let Some((server, endpoint)) = &channel.server {
+            client.connect(endpoint.clone(), Some(server.local().rid));
+        }
+    }
+    ground.outbound.set_state(HostState::Serving);
+    Ok(Host(Arc::new(Inner {
+        outbound: ground.outbound,
+        permits: ground.permits,
+        workers: ground.workers,
+        meshes: meshes.into_iter().map(|(mesh, _)| mesh).collect(),
+        channels: channels.into_iter().map(|(channel, _)| channel).collect(),
+        queues: ground.queues,
+        tasks,
+        drain_timeout,
+        stopping: shutdown::Stopping::default(),
+    })))
+}
+
+impl Ground {
+    fn queue(&mut self, limit: usize) -> Arc<Queue> {
+        let queue = Arc::new(Queue::new(&self.workers, limit));
+        self.queues.push(queue.clone());
+        queue
+    }
+
+    fn path(&mut self, path: ChannelPath) -> Arc<ChannelPath> {
+        let path = Arc::new(path);
+        self.paths.push(path.clone());
+        path
+    }
+
+    fn links(&self, info: NodeInfo, budget: usize, upcall: Arc<Inbound>) -> Links {
+        Links::new(LinksConfig {
+            info,
+            transport: self.transport.clone(),
+            permits: self.permits.clone(),
+            budget,
+            upcall,
+            runtime: self.runtime.clone(),
+        })
+    }
+
+    /// Binds; a failure is a mistake like the others, and the endpoint that was asked for stands in.
+    async fn listen(&mut self, place: String, links: &Links, listen: Listen) -> Endpoint {
+        let advertise = listen.advertise;
+        let told = |bound: &Endpoint| match &advertise {
+            Some(host) => bound.with_host(host).unwrap_or_else(|_| bound.clone()),
+            None => bound.clone(),
+        };
+        match links.listen(&listen.endpoint, told).await {
+            Ok(endpoint) => endpoint,
+            Err(error) => {
+                self.mistakes.push(ConfigError::new(place, error.to_string()));
+                listen.endpoint
+            }
+        }
+    }
+
+    async fn mesh(&mut self, plan: MeshPlan) -> Mesh {
+        let MeshPlan { name, rid, listen, registered, .. } = plan;
+        let timeout = registered.request_timeout;
+        let channels: Vec<_> = registered.servers.iter().map(|one| (one.channel.clone(), weight(one))).collect();
+        let mut paths = Vec::new();
+        for channel in registered.servers.iter().map(|server| &server.channel).chain(&registered.clients) {
+            let kind = PathKind::RouteMesh(name.clone());
+            paths.push(self.path(ChannelPath::new(channel.clone(), kind, timeout)));
+        }
+        let node = (!registered.node.is_empty()).then(|| {
+            let handlers = registered.node.into_iter().flat_map(|NodeServer { handlers }| handlers).collect();
+            (name.clone(), handlers, self.queue(DISPATCH_LIMIT))
+        });
+        let served = registered.servers.into_iter().map(|server| {
+            let ChannelServer { channel, handlers, dispatch_limit, .. } = server;
+            (channel, handlers, self.queue(dispatch_limit))
+        });
+        let inbound = Arc::new(Inbound::new(InboundConfig {
+            outbound: self.outbound.clone(),
+            permits: self.permits.clone(),
+            channels: served.collect(),
+            node,
+            paths,
+            when_draining: ErrorKind::ShuttingDown,
+        }));
+        let info = NodeInfo {
+            scope: Scope::Mesh(name.clone()),
+            rid,
+            generation: Generation::random(),
+            revision: 1,
+            role: registered.role,
+            channels: sorted(channels),
+            endpoint: String::new(),
+            security_identity: registered.security_identity,
+            max_message: registered.max_message,
+            state: NodeState::Serving,
+            operations: inbound.operations(),
+        };
+        let links = self.links(info, registered.link_budget, inbound.clone());
+        let endpoint = self.listen(format!("mesh {:?}", name.as_str()), &links, listen).await;
+        Mesh { name, links, endpoint, _inbound: inbound }
+    }
+
+    async fn channel(&mut self, plan: ChannelPlan) -> Channel {
+        let ChannelPlan { name, listen, max_message, registered, .. } = plan;
+        let info = |scope: Scope, prefix: &str, channels, inbound: &Inbound| {
+            Rid::generate(prefix).map(|rid| NodeInfo {
+                scope,
+                rid,
+                generation: Generation::random(),
+                revision: 1,
+                role: ObjectRole::None,
+                channels,
+                endpoint: String::new(),
+                security_identity: registered.security_identity.clone(),
+                max_message,
+                state: NodeState::Serving,
+                operations: inbound.operations(),
+            })
+        };
+        let inbound = |ground: &Self, channels, paths| {
+            Arc::new(Inbound::new(InboundConfig {
+                outbound: ground.outbound.clone(),
+                permits: ground.permits.clone(),
+                channels,
+                node: None,
+                paths,
+                when_draining: ErrorKind::Rejected,
+            }))
+        };
+        let mut server = None;
+        if let Some(registration) = registered.servers.into_iter().next() {
+            let channels = vec![(name.clone(), weight(&registration))];
+            let queue = self.queue(registration.dispatch_limit);
+            let inbound = inbound(self, vec![(name.clone(), registration.handlers, queue)], Vec::new());
+            if let Ok(info) = info(Scope::ChannelServer(name.clone()), "server", channels, &inbound) {
+                let links = self.links(info, registered.link_budget, inbound);
+                let endpoint = self.listen(format!("client_server {:?}", name.as_str()), &links, listen).await;
+                server = Some((links, endpoint));
+            }
+        }
+        let client = if registered.clients.is_empty() {
+            self.path(ChannelPath::new(name.clone(), PathKind::ServerOnly, None));
+            None
+        } else {
+            let path = self.path(ChannelPath::new(name.clone(), PathKind::ClientServer, None));
+            let inbound = inbound(self, Vec::new(), vec![path]);
+            let info = info(Scope::ChannelClient(name.clone()), "client", Vec::new(), &inbound);
+            info.ok().map(|info| self.links(info, registered.link_budget, inbound))
+        };
+        Channel { name, server, client }
+    }
+}
+
+fn weight(server: &ChannelServer) -> u16 {
+    // The plan has checked it.
+    u16::try_from(server.weight).unwrap_or(u16::MAX)
+}
+
+fn sorted<T: Ord>(mut list: Vec<T>) -> Vec<T> {
+    list.sort_unstable();
+    list
+}
+
+impl Channel {
+    pub(super) fn links(&self) -> impl Iterator<Item = &Links> {
+        self.server.iter().map(|(links, _)| links).chain(&self.client)
+    }
+}
+
+/// Tells every socket on which requests arrive whether this host wants more, whenever that changes.
+async fn announce_flow(permits: HostPermits, meshes: Vec<Links>, servers: Vec<Links>) {
+    let mut seen = permits.flow();
+    loop {
+        for links in meshes.iter().chain(&servers) {
+            links.announce(seen);
+        }
+        if seen.version > 0 {
+            tracing::info!(
+                target: "zlink::runtime", event_id = "zlink.runtime.host.pressure_changed",
+                state = if seen.paused { "paused" } else { "running" }, version = seen.version
+            );
+        }
+        seen = permits.flow_changed(seen.version).await;
+    }
+}

@@ -1,0 +1,203 @@
+//! What is true now: complete values, read without walking objects.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::channel::HostState;
+use crate::clock;
+use crate::id::{ChannelName, Rid};
+use crate::mesh::{Links, PeerState};
+
+use super::{Channel, Host, Inner, Mesh};
+
+/// The lifecycle of a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum HostPhase {
+    /// It takes work.
+    Serving,
+    /// It finishes what it accepted.
+    Draining,
+    /// It has ended.
+    Stopped,
+}
+
+/// A host, at one moment.
+#[derive(Clone, Debug)]
+pub struct HostStatus {
+    /// Where it is in its life.
+    pub phase: HostPhase,
+    /// Its job queue.
+    pub jobs: JobQueueStatus,
+    /// Requests of this host that wait for replies.
+    pub waiting_requests: usize,
+    /// When this was observed.
+    pub observed: Instant,
+}
+
+impl HostStatus {
+    /// Whether it takes work.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.phase == HostPhase::Serving
+    }
+}
+
+/// The permits of a host, at one moment: `in_use = reserved + queued`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobQueueStatus {
+    /// Permits there are.
+    pub limit: u32,
+    /// Permits in use at which peers are asked to pause.
+    pub pause_count: u32,
+    /// Permits in use at which they are asked to go on.
+    pub resume_count: u32,
+    /// Permits held before a record is received.
+    pub reserved: u32,
+    /// Permits held by jobs that wait.
+    pub queued: u32,
+    /// Whether peers are asked to pause.
+    pub paused: bool,
+    /// How long they have been, in all.
+    pub paused_total: Duration,
+    /// How often that changed.
+    pub transitions: u64,
+}
+
+impl JobQueueStatus {
+    /// Permits in use.
+    #[must_use]
+    pub const fn in_use(&self) -> u32 {
+        self.reserved + self.queued
+    }
+}
+
+/// The state of one topology.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum TopologyPhase {
+    /// All that is wanted is there.
+    Ready,
+    /// Something that is wanted is missing.
+    Degraded,
+    /// The host drains.
+    Stopping,
+    /// The host has ended.
+    Stopped,
+}
+
+/// A mesh or a ClientServer channel, at one moment.
+#[derive(Clone, Debug)]
+pub struct TopologyStatus {
+    /// Its MeshName or ChannelName.
+    pub name: String,
+    /// Its state.
+    pub phase: TopologyPhase,
+    /// Who is linked, and who should be.
+    pub peers: Vec<PeerStatus>,
+    /// For every channel that calls may go to, the servers that selection has.
+    pub channels: Vec<(ChannelName, Vec<TargetStatus>)>,
+    /// When this was observed.
+    pub observed: Instant,
+}
+
+/// One peer of a topology.
+#[derive(Clone, Debug)]
+pub struct PeerStatus {
+    /// Its RID, once it is known.
+    pub rid: Option<Rid>,
+    /// How it stands.
+    pub state: PeerState,
+    /// Why the last attempt to link with it failed, until one succeeds.
+    pub failure: Option<String>,
+    /// Whether it asks this host to hold requests back.
+    pub paused: bool,
+    /// How often it has.
+    pub pauses: u64,
+}
+
+/// A server that selection has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TargetStatus {
+    /// Its RID.
+    pub rid: Rid,
+    /// Its weight.
+    pub weight: u16,
+}
+
+impl Host {
+    /// The host at this moment.
+    #[must_use]
+    pub fn status(&self) -> HostStatus {
+        let counts = self.0.permits.snapshot();
+        HostStatus {
+            phase: match self.0.outbound.state() {
+                HostState::Serving => HostPhase::Serving,
+                HostState::Draining => HostPhase::Draining,
+                HostState::Stopped => HostPhase::Stopped,
+            },
+            jobs: JobQueueStatus {
+                limit: counts.limit,
+                pause_count: counts.pause_count,
+                resume_count: counts.resume_count,
+                reserved: counts.reserved,
+                queued: counts.queued,
+                paused: counts.flow.paused,
+                paused_total: counts.paused_total,
+                transitions: counts.transitions,
+            },
+            waiting_requests: self.0.outbound.pending().len(),
+            observed: clock::now(),
+        }
+    }
+}
+
+pub(super) fn mesh(host: &Inner, mesh: &Mesh) -> TopologyStatus {
+    let is_ours = |path: &crate::channel::ChannelPath| match &path.kind {
+        crate::channel::PathKind::RouteMesh(name) => *name == mesh.name,
+        _ => false,
+    };
+    topology(host, mesh.name.as_str(), Some(&mesh.links), is_ours)
+}
+
+pub(super) fn channel(host: &Inner, channel: &Channel) -> TopologyStatus {
+    let is_ours = |path: &crate::channel::ChannelPath| path.name == channel.name;
+    topology(host, channel.name.as_str(), channel.client.as_ref(), is_ours)
+}
+
+fn topology(
+    host: &Inner,
+    name: &str,
+    links: Option<&Links>,
+    is_ours: impl Fn(&crate::channel::ChannelPath) -> bool,
+) -> TopologyStatus {
+    let peers: Vec<_> = links.map(Links::peers).unwrap_or_default();
+    let open = links.map(Links::links).unwrap_or_default();
+    let peers: Vec<_> = peers
+        .into_iter()
+        .map(|(rid, state, failure)| {
+            let own = open.iter().filter(|link| Some(link.rid()) == rid.as_ref());
+            let (mut paused, mut pauses) = (false, 0);
+            for link in own {
+                paused |= link.link().held().by_peer;
+                pauses += link.link().stats().pauses;
+            }
+            PeerStatus { rid, state, failure, paused, pauses }
+        })
+        .collect();
+    let missing = |peer: &PeerStatus| matches!(peer.state, PeerState::Connecting | PeerState::NotConnected);
+    let phase = match host.outbound.state() {
+        HostState::Draining => TopologyPhase::Stopping,
+        HostState::Stopped => TopologyPhase::Stopped,
+        HostState::Serving if peers.iter().any(missing) => TopologyPhase::Degraded,
+        HostState::Serving => TopologyPhase::Ready,
+    };
+    let targets = |path: &crate::channel::ChannelPath| {
+        path.targets().into_iter().map(|(rid, weight)| TargetStatus { rid, weight }).collect()
+    };
+    let ours = host.outbound.channels().filter(|path| is_ours(path));
+    let mut channels: Vec<_> = ours.map(|path| (path.name.clone(), targets(path))).collect();
+    channels.sort_by(|a, b| a.0.cmp(&b.0));
+    TopologyStatus { name: name.to_owned(), phase, peers, channels, observed: clock::now() }
+}

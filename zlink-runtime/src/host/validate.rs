@@ -1,0 +1,292 @@
+//! From what was registered to a plan that can only fail at the sockets. Every mistake is found before any work.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
+
+use crate::channel::{ChannelServer, Handler};
+use crate::clock;
+use crate::error::ConfigError;
+use crate::id::{ChannelName, MeshName, Rid};
+use crate::limit::{MAX_ID_BYTES, MAX_WEIGHT, PAYLOAD_BYTES};
+use crate::mesh::ObjectRole;
+use crate::permit::PermitLimits;
+use crate::transport::Endpoint;
+
+use super::{ClientServerBuilder, HostBuilder, MeshBuilder};
+
+/// Mistakes, each with its place.
+pub(super) struct Mistakes(pub(super) Vec<ConfigError>);
+
+impl Mistakes {
+    fn add(&mut self, place: &str, problem: impl ToString) {
+        self.0.push(ConfigError::new(place, problem.to_string()));
+    }
+
+    /// The value, or its error as a mistake.
+    fn check<T, E: ToString>(&mut self, place: &str, result: Result<T, E>) -> Option<T> {
+        result.map_err(|error| self.add(place, error)).ok()
+    }
+}
+
+/// A MeshNode whose registration is right.
+pub(super) struct MeshPlan {
+    pub(super) name: MeshName,
+    pub(super) rid: Rid,
+    pub(super) listen: Listen,
+    pub(super) connect: Vec<(Endpoint, Option<Rid>)>,
+    pub(super) registered: MeshBuilder,
+}
+
+/// A ClientServer channel whose registration is right.
+pub(super) struct ChannelPlan {
+    pub(super) name: ChannelName,
+    pub(super) listen: Listen,
+    pub(super) connect: Vec<(Endpoint, Option<Rid>)>,
+    pub(super) max_message: usize,
+    pub(super) registered: ClientServerBuilder,
+}
+
+/// Where to bind, and under which host name peers are told.
+pub(super) struct Listen {
+    pub(super) endpoint: Endpoint,
+    pub(super) advertise: Option<String>,
+}
+
+/// All that start needs.
+pub(super) struct Plan {
+    pub(super) limits: PermitLimits,
+    pub(super) meshes: Vec<MeshPlan>,
+    pub(super) channels: Vec<ChannelPlan>,
+}
+
+/// Checks the whole registration.
+pub(super) fn validate(host: HostBuilder) -> Result<Plan, Vec<ConfigError>> {
+    let mut mistakes = Mistakes(Vec::new());
+    let limits = PermitLimits::new(host.max_queued_jobs, host.pause_percent, host.resume_percent);
+    let limits = mistakes.check("host", limits);
+    for (what, timeout) in [
+        ("request_timeout", Some(host.request_timeout)),
+        ("send_timeout", host.send_timeout),
+        ("drain_timeout", Some(host.drain_timeout)),
+    ] {
+        if let Some(timeout) = timeout {
+            mistakes.check("host", clock::timeout(what, timeout));
+        }
+    }
+    if host.workers == Some(0) {
+        mistakes.add("host", "0 workers run no handler; give at least 1");
+    }
+    one_path_per_channel(&host, &mut mistakes);
+    let meshes: Vec<_> = host.meshes.into_iter().filter_map(|mesh| mesh_plan(mesh, &mut mistakes)).collect();
+    for name in repeated(meshes.iter().map(|mesh| mesh.name.clone())) {
+        mistakes.add(&format!("mesh {:?}", name.as_str()), "is registered twice; a host has one node per mesh");
+    }
+    let channels: Vec<_> = host.channels.into_iter().filter_map(|one| channel_plan(one, &mut mistakes)).collect();
+    match limits {
+        Some(limits) if mistakes.0.is_empty() => Ok(Plan { limits, meshes, channels }),
+        _ => Err(mistakes.0),
+    }
+}
+
+fn repeated<T: Eq + Hash + Clone + Ord>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen = HashSet::new();
+    let mut twice: Vec<T> = items.filter(|item| !seen.insert(item.clone())).collect();
+    twice.sort_unstable();
+    twice.dedup();
+    twice
+}
+
+/// In one process a ChannelName leads to one path: one mesh, or one ClientServer registration.
+fn one_path_per_channel(host: &HostBuilder, mistakes: &mut Mistakes) {
+    let mut paths: HashMap<&ChannelName, Vec<String>> = HashMap::new();
+    for mesh in &host.meshes {
+        let names: HashSet<_> = mesh.servers.iter().map(|server| &server.channel).chain(&mesh.clients).collect();
+        for name in names {
+            paths.entry(name).or_default().push(format!("mesh {:?}", mesh.name));
+        }
+    }
+    for channel in &host.channels {
+        let names: HashSet<_> = channel.servers.iter().map(|server| &server.channel).chain(&channel.clients).collect();
+        for name in names {
+            paths.entry(name).or_default().push("client_server".to_owned());
+        }
+    }
+    let mut clashes: Vec<_> = paths.into_iter().filter(|(_, paths)| paths.len() > 1).collect();
+    clashes.sort_unstable();
+    for (name, mut paths) in clashes {
+        paths.sort_unstable();
+        let problem = format!("leads to {} paths ({}); a host has one per name", paths.len(), paths.join(", "));
+        mistakes.add(&format!("channel {:?}", name.as_str()), problem);
+    }
+}
+
+fn mesh_plan(mesh: MeshBuilder, mistakes: &mut Mistakes) -> Option<MeshPlan> {
+    let place = format!("mesh {:?}", mesh.name);
+    let name = mistakes.check(&place, MeshName::new(&mesh.name));
+    let rid = match (&mesh.rid, &mesh.rid_prefix) {
+        (Some(_), Some(_)) => {
+            mistakes.add(&place, "has a fixed RID and a prefix for a made one; remove one of them");
+            None
+        }
+        (Some(rid), None) => mistakes.check(&place, Rid::new(rid)),
+        (None, prefix) => mistakes.check(&place, Rid::generate(prefix.as_deref().unwrap_or("node"))),
+    };
+    if mesh.role != ObjectRole::None {
+        let problem = format!("has the object role {:?}, which needs a Location Store; this host has none", mesh.role);
+        mistakes.add(&place, problem);
+        if mesh.rid.is_some() {
+            mistakes.add(&place, "has a fixed RID; with an object role a node needs a made one");
+        }
+        if mesh.role == ObjectRole::Client && !mesh.node.is_empty() {
+            mistakes.add(&place, "handles Node direct calls, which an Object Client cannot receive");
+        }
+    }
+    for name in repeated(mesh.servers.iter().map(|server| &server.channel).chain(&mesh.clients)) {
+        let problem = format!("takes part twice in channel {:?}; a node is its Server or its Client, once", name.as_str());
+        mistakes.add(&place, problem);
+    }
+    for server in &mesh.servers {
+        server_mistakes(&place, server, mistakes);
+    }
+    handler_mistakes(&place, mesh.node.iter().flat_map(|node| &node.handlers), mistakes);
+    if !(1..=PAYLOAD_BYTES).contains(&mesh.max_message) {
+        mistakes.add(&place, format!("max_message is {}; it must be 1 to {PAYLOAD_BYTES} bytes", mesh.max_message));
+    }
+    if let Some(timeout) = mesh.request_timeout {
+        mistakes.check(&place, clock::timeout("request_timeout", timeout));
+    }
+    common_mistakes(&place, mesh.link_budget, &mesh.security_identity, mistakes);
+    let listen = match &mesh.listen {
+        None => {
+            let problem = "has no listen endpoint; without a Location Store it needs one, such as tcp://127.0.0.1:7001";
+            mistakes.add(&place, problem);
+            None
+        }
+        Some(listen) => listen_plan(&place, listen, mesh.advertise.as_deref(), mistakes),
+    };
+    let connect = connect_plan(&place, &mesh.connect, mistakes);
+    Some(MeshPlan { name: name?, rid: rid?, listen: listen?, connect: connect?, registered: mesh })
+}
+
+fn channel_plan(channel: ClientServerBuilder, mistakes: &mut Mistakes) -> Option<ChannelPlan> {
+    let names: Vec<_> = channel.servers.iter().map(|server| &server.channel).chain(&channel.clients).collect();
+    let Some(name) = names.first().map(|name| (*name).clone()) else {
+        mistakes.add("client_server", "has no role; give it a server with serve(…), a client with client(…), or both");
+        return None;
+    };
+    let place = format!("client_server {:?}", name.as_str());
+    if let Some(other) = names.iter().find(|other| ***other != name) {
+        let problem = format!("names channel {:?}, too; register each channel with a call of its own", other.as_str());
+        mistakes.add(&place, problem);
+    }
+    if channel.servers.len() > 1 || channel.clients.len() > 1 {
+        mistakes.add(&place, "has a role twice; each of Server and Client may be there once");
+    }
+    let (serves, calls) = (!channel.servers.is_empty(), !channel.clients.is_empty());
+    for server in &channel.servers {
+        server_mistakes(&place, server, mistakes);
+    }
+    if channel.max_message > PAYLOAD_BYTES {
+        mistakes.add(&place, format!("max_message is {}; at most {PAYLOAD_BYTES} bytes", channel.max_message));
+    }
+    common_mistakes(&place, channel.link_budget, &channel.security_identity, mistakes);
+    if !serves && (channel.listen.is_some() || channel.advertise.is_some()) {
+        mistakes.add(&place, "listens, but has no Server role; remove listen, or serve the channel");
+    }
+    if !calls && !channel.connect.is_empty() {
+        mistakes.add(&place, "connects, but has no Client role; remove connect, or add client(…)");
+    }
+    if serves && !calls && channel.listen.is_none() {
+        let problem = "serves nobody: it has no listen endpoint, there is no Location Store, and this host is no client";
+        mistakes.add(&place, problem);
+    }
+    if calls && !serves && channel.connect.is_empty() {
+        let problem = "has no endpoint to connect to, there is no Location Store, and this host serves it not itself";
+        mistakes.add(&place, problem);
+    }
+    let endpoint = channel.listen.as_deref().unwrap_or("tcp://127.0.0.1:0");
+    let listen = listen_plan(&place, endpoint, channel.advertise.as_deref(), mistakes);
+    let connect = connect_plan(&place, &channel.connect, mistakes);
+    let max_message = if channel.max_message == 0 { PAYLOAD_BYTES } else { channel.max_message };
+    Some(ChannelPlan { name, listen: listen?, connect: connect?, max_message, registered: channel })
+}
+
+fn server_mistakes(place: &str, server: &ChannelServer, mistakes: &mut Mistakes) {
+    let name = server.channel.as_str();
+    if server.weight > u32::from(MAX_WEIGHT) {
+        mistakes.add(place, format!("channel {name:?} has weight {}; it must be 0 to {MAX_WEIGHT}", server.weight));
+    }
+    if server.dispatch_limit == 0 {
+        mistakes.add(place, format!("channel {name:?} has dispatch limit 0, so no handler could run; give at least 1"));
+    }
+    handler_mistakes(&format!("{place}, channel {name:?}"), server.handlers.iter(), mistakes);
+}
+
+fn handler_mistakes<'a, T: 'a>(place: &str, handlers: impl Iterator<Item = &'a Handler<T>>, mistakes: &mut Mistakes) {
+    for (packet, kind) in repeated(handlers.map(|handler| (handler.packet.clone(), handler.kind))) {
+        mistakes.add(place, format!("has two handlers for the {kind} {:?}", packet.as_str()));
+    }
+}
+
+fn common_mistakes(place: &str, link_budget: usize, security_identity: &str, mistakes: &mut Mistakes) {
+    if link_budget == 0 {
+        mistakes.add(place, "link_budget is 0 bytes, so nothing could be sent; give at least 1");
+    }
+    if security_identity.len() > MAX_ID_BYTES {
+        mistakes.add(place, format!("security_identity has {} bytes; at most 255", security_identity.len()));
+    }
+}
+
+fn listen_plan(place: &str, endpoint: &str, advertise: Option<&str>, mistakes: &mut Mistakes) -> Option<Listen> {
+    let endpoint = mistakes.check(place, endpoint.parse::<Endpoint>())?;
+    match advertise {
+        None if endpoint.is_wildcard() => {
+            let problem = format!("listens on every address ({endpoint}); say with advertise(…) which one peers dial");
+            mistakes.add(place, problem);
+            None
+        }
+        None => Some(Listen { endpoint, advertise: None }),
+        Some(host) => {
+            // Port 1 stands for the one that is bound later.
+            let named = endpoint.with_host(host).and_then(|named| named.with_port(1));
+            match mistakes.check(place, named) {
+                Some(named) if named.is_wildcard() => {
+                    mistakes.add(place, format!("advertises {host:?}, which no peer can dial"));
+                    None
+                }
+                Some(_) => Some(Listen { endpoint, advertise: Some(host.to_owned()) }),
+                None => None,
+            }
+        }
+    }
+}
+
+fn connect_plan(
+    place: &str,
+    connect: &[(String, Option<Vec<u8>>)],
+    mistakes: &mut Mistakes,
+) -> Option<Vec<(Endpoint, Option<Rid>)>> {
+    let mut plan = Vec::new();
+    let mut right = true;
+    for (endpoint, rid) in connect {
+        let endpoint = match endpoint.parse::<Endpoint>() {
+            Ok(endpoint) if endpoint.is_wildcard() || endpoint.port() == Some(0) => {
+                mistakes.add(place, format!("connects to {endpoint}, which names no one place; give host and port"));
+                None
+            }
+            other => mistakes.check(place, other),
+        };
+        let rid = match rid {
+            Some(rid) => mistakes.check(place, Rid::new(rid)).map(Some),
+            None => Some(None),
+        };
+        match endpoint.zip(rid) {
+            Some(one) => plan.push(one),
+            None => right = false,
+        }
+    }
+    for endpoint in repeated(plan.iter().map(|(endpoint, _)| endpoint)) {
+        mistakes.add(place, format!("connects to {endpoint} twice"));
+    }
+    right.then_some(plan)
+}

@@ -1,0 +1,51 @@
+//! How long to wait before the next attempt: exponential, with full jitter. Pure; randomness is handed in.
+
+use std::time::Duration;
+
+const FIRST: Duration = Duration::from_millis(50);
+const MOST: Duration = Duration::from_secs(5);
+
+/// The pauses between attempts on one intent.
+#[derive(Debug, Default)]
+pub(super) struct Backoff {
+    failures: u32,
+}
+
+impl Backoff {
+    /// An attempt succeeded: the next failure waits briefly again.
+    pub(super) fn reset(&mut self) {
+        self.failures = 0;
+    }
+
+    /// The pause after one more failure: evenly spread from 1 ms to a bound that doubles up to 5 s.
+    pub(super) fn next(&mut self, random: u64) -> Duration {
+        let bound = FIRST.saturating_mul(1 << self.failures.min(10)).min(MOST);
+        self.failures = self.failures.saturating_add(1);
+        let nanos = u64::try_from(bound.as_nanos()).unwrap_or(u64::MAX);
+        Duration::from_nanos(random % nanos).max(Duration::from_millis(1))
+    }
+}
+
+/// 64 random bits for jitter.
+pub(super) fn random() -> u64 {
+    uuid::Uuid::new_v4().as_u64_pair().1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_to_five_seconds_and_are_spread_over_the_whole_range() {
+        let mut backoff = Backoff::default();
+        for bound_ms in [50, 100, 200, 400, 800, 1600, 3200, 5000, 5000, 5000] {
+            let bound = Duration::from_millis(bound_ms);
+            let nanos = bound_ms * 1_000_000;
+            let mut low = Backoff { failures: backoff.failures };
+            assert_eq!(low.next(nanos), Duration::from_millis(1), "a multiple of the bound is no pause, but never 0");
+            assert_eq!(backoff.next(nanos - 1), bound - Duration::from_nanos(1));
+        }
+        backoff.reset();
+        assert!(backoff.next(u64::MAX) < FIRST);
+    }
+}

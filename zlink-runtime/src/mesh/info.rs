@@ -1,0 +1,226 @@
+//! What a node, server or client says of itself, checked once when it arrives. It must not decide on admission.
+
+use std::fmt;
+
+use rustc_hash::FxHashMap;
+
+use crate::id::{ChannelName, Generation, MeshName, PacketName, Rid};
+use crate::limit::{ENDPOINT_BYTES, MAX_ID_BYTES, MAX_WEIGHT};
+use crate::wire;
+
+pub(crate) use crate::wire::NodeState;
+
+/// What a MeshNode may do with Spots and Actors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ObjectRole {
+    /// Nothing; it needs no Location Store.
+    #[default]
+    None,
+    /// Create, find and message them.
+    Client,
+    /// All that, and own them.
+    Server,
+}
+
+/// What a link belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Scope {
+    Mesh(MeshName),
+    /// The side that takes requests.
+    ChannelServer(ChannelName),
+    /// The side that makes them.
+    ChannelClient(ChannelName),
+}
+
+impl Scope {
+    pub(crate) fn is_mesh(&self) -> bool {
+        matches!(self, Scope::Mesh(_))
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Scope::Mesh(name) => name.as_str(),
+            Scope::ChannelServer(name) | Scope::ChannelClient(name) => name.as_str(),
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self {
+            Scope::Mesh(_) => "mesh",
+            Scope::ChannelServer(_) => "channel server",
+            Scope::ChannelClient(_) => "channel client",
+        };
+        write!(f, "{what} {:?}", self.name())
+    }
+}
+
+/// Something that can be sent or requested: a packet of a channel, or of the node itself.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct OperationId {
+    pub(crate) channel: Option<ChannelName>,
+    pub(crate) packet: PacketName,
+}
+
+/// What a receiver handles, by number. The number is what travels.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Operations {
+    numbers: FxHashMap<OperationId, u32>,
+    list: Vec<OperationId>,
+}
+
+impl Operations {
+    pub(crate) fn new(list: Vec<OperationId>) -> Self {
+        let numbers = list.iter().cloned().zip(0..).collect();
+        Self { numbers, list }
+    }
+
+    pub(crate) fn number(&self, operation: &OperationId) -> Option<u32> {
+        self.numbers.get(operation).copied()
+    }
+}
+
+/// One side of a link, as it describes itself.
+#[derive(Clone, Debug)]
+pub(crate) struct NodeInfo {
+    pub(crate) scope: Scope,
+    pub(crate) rid: Rid,
+    pub(crate) generation: Generation,
+    pub(crate) revision: u64,
+    pub(crate) role: ObjectRole,
+    /// Server memberships by name, each once.
+    pub(crate) channels: Vec<(ChannelName, u16)>,
+    pub(crate) endpoint: String,
+    pub(crate) security_identity: String,
+    pub(crate) max_message: usize,
+    pub(crate) state: NodeState,
+    pub(crate) operations: Operations,
+}
+
+/// Why a description is refused: the closed reason, and a text for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) reason: wire::RejectReason,
+    pub(crate) text: String,
+}
+
+impl Refusal {
+    pub(crate) fn new(reason: wire::RejectReason, text: impl Into<String>) -> Self {
+        Self { reason, text: text.into() }
+    }
+}
+
+impl NodeInfo {
+    /// What this side sends as its hello or admit.
+    pub(crate) fn to_wire(&self) -> wire::Hello {
+        wire::Hello {
+            topology: if self.scope.is_mesh() { wire::Topology::RouteMesh } else { wire::Topology::ClientServer },
+            scope: self.scope.name().to_owned(),
+            rid: self.rid.as_bytes().to_vec(),
+            generation: self.generation.to_wire(),
+            revision: self.revision,
+            role: match self.role {
+                ObjectRole::None => wire::ObjectRole::None,
+                ObjectRole::Client => wire::ObjectRole::Client,
+                ObjectRole::Server => wire::ObjectRole::Server,
+            },
+            channels: channels_to_wire(&self.channels),
+            endpoint: self.endpoint.clone(),
+            security_identity: self.security_identity.clone(),
+            capabilities: Vec::new(),
+            max_message: self.max_message as u64,
+            state: self.state,
+            operations: self
+                .operations
+                .list
+                .iter()
+                .map(|operation| wire::Operation {
+                    channel: operation.channel.as_ref().map(|name| name.as_str().to_owned()).unwrap_or_default(),
+                    packet: operation.packet.as_str().to_owned(),
+                })
+                .collect(),
+            minor: wire::MINOR,
+        }
+    }
+
+    /// Checks what a peer sent. `dialled` tells which side of a ClientServer channel it must be.
+    ///
+    /// # Errors
+    /// Where a field breaks its bound, or names something that this protocol does not have.
+    pub(crate) fn from_wire(hello: wire::Hello, peer_is_server: bool) -> Result<Self, Refusal> {
+        let invalid = |text: String| Refusal::new(wire::RejectReason::InvalidDescriptor, text);
+        if let Some(unknown) = hello.capabilities.first() {
+            let text = format!("it requires the capability {unknown:?}, which this side does not have");
+            return Err(Refusal::new(wire::RejectReason::Capability, text));
+        }
+        let scope = match hello.topology {
+            wire::Topology::RouteMesh => MeshName::new(&hello.scope).map(Scope::Mesh),
+            wire::Topology::ClientServer if peer_is_server => ChannelName::new(&hello.scope).map(Scope::ChannelServer),
+            wire::Topology::ClientServer => ChannelName::new(&hello.scope).map(Scope::ChannelClient),
+            wire::Topology::Unspecified | wire::Topology::Unknown(_) => {
+                return Err(Refusal::new(wire::RejectReason::Topology, "it names no known topology"));
+            }
+        };
+        let role = match hello.role {
+            wire::ObjectRole::None => ObjectRole::None,
+            wire::ObjectRole::Client => ObjectRole::Client,
+            wire::ObjectRole::Server => ObjectRole::Server,
+            wire::ObjectRole::Unspecified if !matches!(scope, Ok(Scope::Mesh(_))) => ObjectRole::None,
+            wire::ObjectRole::Unspecified | wire::ObjectRole::Unknown(_) => {
+                return Err(invalid("it names no known object role".into()));
+            }
+        };
+        if !matches!(hello.state, NodeState::Serving | NodeState::Draining) {
+            return Err(invalid("it names no known state".into()));
+        }
+        if hello.revision == 0 {
+            return Err(invalid("its revision is 0".into()));
+        }
+        if hello.endpoint.len() > ENDPOINT_BYTES || hello.security_identity.len() > MAX_ID_BYTES {
+            return Err(invalid("a text of it is too long".into()));
+        }
+        let operations = hello.operations.into_iter().map(|operation| {
+            let channel = if operation.channel.is_empty() { None } else { Some(ChannelName::new(operation.channel)?) };
+            Ok(OperationId { channel, packet: PacketName::new(operation.packet)? })
+        });
+        let bad_id = |error: crate::id::InvalidId| invalid(error.to_string());
+        Ok(Self {
+            scope: scope.map_err(bad_id)?,
+            rid: Rid::new(&hello.rid).map_err(bad_id)?,
+            generation: Generation::from_wire(hello.generation).ok_or_else(|| invalid("its generation is 0".into()))?,
+            revision: hello.revision,
+            role,
+            channels: channels_from_wire(hello.channels)?,
+            endpoint: hello.endpoint,
+            security_identity: hello.security_identity,
+            max_message: usize::try_from(hello.max_message).unwrap_or(usize::MAX),
+            state: hello.state,
+            operations: Operations::new(operations.collect::<Result<_, _>>().map_err(bad_id)?),
+        })
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.state == NodeState::Draining
+    }
+}
+
+pub(super) fn channels_to_wire(channels: &[(ChannelName, u16)]) -> Vec<wire::ChannelServer> {
+    channels.iter().map(|(name, weight)| wire::ChannelServer { name: name.as_str().to_owned(), weight: *weight }).collect()
+}
+
+pub(super) fn channels_from_wire(channels: Vec<wire::ChannelServer>) -> Result<Vec<(ChannelName, u16)>, Refusal> {
+    let refuse = |text: String| Refusal::new(wire::RejectReason::InvalidDescriptor, text);
+    let mut checked = Vec::with_capacity(channels.len());
+    for channel in channels {
+        if channel.weight > MAX_WEIGHT {
+            return Err(refuse(format!("channel {:?} has weight {}, over {MAX_WEIGHT}", channel.name, channel.weight)));
+        }
+        checked.push((ChannelName::new(channel.name).map_err(|error| refuse(error.to_string()))?, channel.weight));
+    }
+    checked.sort_unstable();
+    if let Some(pair) = checked.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        return Err(refuse(format!("channel {:?} is listed twice", pair[0].0)));
+    }
+    Ok(checked)
+}

@@ -1,0 +1,126 @@
+//! The decision that a link to an endpoint is wanted, and the loop that keeps making it. It must not judge peers.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+use crate::id::Rid;
+use crate::transport::{CloseReason, Endpoint, TransportError};
+use crate::wire::{self, RejectReason};
+
+use super::PeerState;
+use super::backoff::{Backoff, random};
+use super::links::Inner;
+use super::sink::{Ended, LinkSink};
+
+/// A manual intent.
+#[derive(Debug)]
+pub(crate) struct Intent {
+    pub(crate) endpoint: Endpoint,
+    /// The only RID that is accepted there, where one is expected.
+    pub(crate) expected: Option<Rid>,
+    progress: Mutex<Progress>,
+}
+
+#[derive(Clone, Debug)]
+struct Progress {
+    state: PeerState,
+    /// Whom it led to last.
+    rid: Option<Rid>,
+    /// Why the last attempt failed.
+    failure: Option<String>,
+}
+
+impl Intent {
+    pub(super) fn new(endpoint: Endpoint, expected: Option<Rid>) -> Arc<Self> {
+        let progress = Progress { state: PeerState::Connecting, rid: expected.clone(), failure: None };
+        Arc::new(Self { endpoint, expected, progress: Mutex::new(progress) })
+    }
+
+    pub(crate) fn state(&self) -> PeerState {
+        self.progress.lock().state
+    }
+
+    /// The peer it leads to, as far as that is known.
+    pub(crate) fn rid(&self) -> Option<Rid> {
+        self.progress.lock().rid.clone()
+    }
+
+    /// Why its last attempt failed, until one succeeds.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.progress.lock().failure.clone()
+    }
+
+    pub(super) fn is_ready(&self, rid: &Rid) {
+        *self.progress.lock() = Progress { state: PeerState::Ready, rid: Some(rid.clone()), failure: None };
+    }
+
+    fn failed(&self, state: PeerState, why: impl ToString) {
+        let mut progress = self.progress.lock();
+        progress.state = state;
+        progress.failure = Some(why.to_string());
+    }
+}
+
+/// Makes the link of an intent again and again. Ends only where a refusal is for good.
+pub(super) async fn run(links: Arc<Inner>, intent: Arc<Intent>) {
+    let mut backoff = Backoff::default();
+    let mut reported = false;
+    loop {
+        match attempt(&links, &intent).await {
+            Ok(Ended::AfterReady(reason)) => {
+                backoff.reset();
+                reported = false;
+                intent.failed(PeerState::NotConnected, reason);
+            }
+            Ok(Ended::BeforeReady(reason)) => intent.failed(PeerState::NotConnected, reason),
+            Ok(Ended::NotRequired) => {
+                intent.failed(PeerState::NotRequired, "neither side needs the link");
+                return;
+            }
+            Ok(Ended::Refused { refusal, rid, .. }) if refusal.reason == RejectReason::Duplicate => {
+                // Another link leads there; this intent has nothing to do until that one ends.
+                if let Some(rid) = rid {
+                    intent.is_ready(&rid);
+                    links.until_no_link_to(&rid).await;
+                }
+            }
+            Ok(Ended::Refused { refusal, by_peer, .. }) => {
+                let who = if by_peer { "the peer refused" } else { "refused" };
+                intent.failed(PeerState::NotConnected, format!("{who}: {:?}: {}", refusal.reason, refusal.text));
+                if refusal.reason == RejectReason::Identity {
+                    tracing::warn!(
+                        target: "zlink::runtime", endpoint = %intent.endpoint, text = refusal.text,
+                        "the endpoint leads to another identity; it is not dialled again"
+                    );
+                    return;
+                }
+            }
+            Err(error) => {
+                if !reported {
+                    tracing::info!(target: "zlink::runtime", endpoint = %intent.endpoint, %error, "not reachable yet");
+                    reported = true;
+                }
+                intent.failed(PeerState::NotConnected, error);
+            }
+        }
+        tokio::time::sleep(backoff.next(random())).await;
+    }
+}
+
+async fn attempt(links: &Arc<Inner>, intent: &Arc<Intent>) -> Result<Ended, TransportError> {
+    let link = links.transport().dial(&intent.endpoint, links.offer()).await?;
+    let (tell, ended) = oneshot::channel();
+    let sink = LinkSink::dialled(links.clone(), link.clone(), intent.clone(), tell);
+    links.remember(&link);
+    link.start(sink);
+    links.greet(&link);
+    // The sink always tells; were it lost, the link would be gone too.
+    Ok(ended.await.unwrap_or(Ended::BeforeReady(CloseReason::Local("abandoned"))))
+}
+
+/// The hello of this side, as a record.
+pub(super) fn hello(body: &[u8]) -> Vec<u8> {
+    wire::service(wire::RecordKind::Hello, body)
+}

@@ -1,0 +1,489 @@
+//! All links of one MeshNode, ClientServer server or client: it ties admission, table, liveness and intents together.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use crate::clock;
+use crate::id::{ChannelName, LinkId, Rid};
+use crate::limit::{DESCRIPTOR_BYTES, LINK_BUDGET_BYTES, REQUEST_TIMEOUT};
+use crate::message::codec;
+use crate::permit::HostPermits;
+use crate::transport::{
+    Acceptor, CloseReason, Endpoint, Flow, Lane, Lanes, Link, Listener, Offer, Record, Refused, SocketType, Transport,
+    TransportError,
+};
+use crate::wire::{self, NodeState, RecordKind};
+
+use super::info::{NodeInfo, Scope, channels_to_wire};
+use super::intent::{self, Intent};
+use super::liveness::Action;
+use super::peer::PeerLink;
+use super::sink::LinkSink;
+use super::table::{Placed, Table};
+use super::{PeerState, Upcall};
+
+/// How often links are looked at.
+const TICK: Duration = Duration::from_secs(1);
+/// How long a peer that was lost is still known, so that a call is told `Unavailable` rather than `NotFound`.
+const PEER_MEMORY: Duration = REQUEST_TIMEOUT;
+
+/// What a [`Links`] is made of.
+pub(crate) struct LinksConfig {
+    pub(crate) info: NodeInfo,
+    pub(crate) transport: Arc<dyn Transport>,
+    pub(crate) permits: HostPermits,
+    pub(crate) budget: usize,
+    pub(crate) upcall: Arc<dyn Upcall>,
+    pub(crate) runtime: Handle,
+}
+
+impl LinksConfig {
+    pub(crate) const DEFAULT_BUDGET: usize = LINK_BUDGET_BYTES;
+}
+
+/// All links of one scope.
+#[derive(Clone)]
+pub(crate) struct Links(Arc<Inner>);
+
+pub(super) struct Inner {
+    local: Mutex<NodeInfo>,
+    transport: Arc<dyn Transport>,
+    permits: HostPermits,
+    budget: usize,
+    upcall: Arc<dyn Upcall>,
+    runtime: Handle,
+    table: Mutex<Table>,
+    /// Every link that has not ended, admitted or not.
+    open: Mutex<BTreeMap<LinkId, Arc<dyn Link>>>,
+    flow: Mutex<Flow>,
+    intents: Mutex<Vec<(Arc<Intent>, JoinHandle<()>)>>,
+    listener: Mutex<Option<Box<dyn Listener>>>,
+    ticker: Mutex<Option<JoinHandle<()>>>,
+    changed: Notify,
+}
+
+/// Where a peer is.
+#[derive(Clone, Debug)]
+pub(crate) enum Lookup {
+    Ready(Arc<PeerLink>),
+    /// It is known, and its link is not there now.
+    Known,
+    /// It is an Object Client, which nothing is sent to by RID.
+    Client,
+    Unknown,
+}
+
+impl Links {
+    pub(crate) fn new(config: LinksConfig) -> Self {
+        let keyed_by_link = matches!(config.info.scope, Scope::ChannelServer(_));
+        let inner = Arc::new(Inner {
+            local: Mutex::new(config.info),
+            transport: config.transport,
+            permits: config.permits,
+            budget: config.budget,
+            upcall: config.upcall,
+            runtime: config.runtime,
+            table: Mutex::new(Table::new(keyed_by_link)),
+            open: Mutex::new(BTreeMap::new()),
+            flow: Mutex::new(Flow::default()),
+            intents: Mutex::new(Vec::new()),
+            listener: Mutex::new(None),
+            ticker: Mutex::new(None),
+            changed: Notify::new(),
+        });
+        let ticking = inner.clone();
+        *inner.ticker.lock() = Some(inner.runtime.spawn(async move {
+            loop {
+                tokio::time::sleep(TICK).await;
+                ticking.tick(clock::now());
+            }
+        }));
+        Self(inner)
+    }
+
+    /// Binds and accepts. `advertise` makes, of what was bound, the endpoint that peers are told.
+    ///
+    /// # Errors
+    /// Where the endpoint cannot be bound.
+    pub(crate) async fn listen(
+        &self,
+        endpoint: &Endpoint,
+        advertise: impl FnOnce(&Endpoint) -> Endpoint + Send,
+    ) -> Result<Endpoint, TransportError> {
+        let acceptor = Arc::new(Accepting(self.0.clone()));
+        let listener = self.0.transport.bind(endpoint, self.0.offer(), acceptor).await?;
+        let advertised = advertise(listener.endpoint());
+        advertised.as_str().clone_into(&mut self.0.local.lock().endpoint);
+        *self.0.listener.lock() = Some(listener);
+        Ok(advertised)
+    }
+
+    /// Adds an intent and begins to dial. An intent for the same endpoint and RID that is there already stays as it is.
+    pub(crate) fn connect(&self, endpoint: Endpoint, expected: Option<Rid>) {
+        let mut intents = self.0.intents.lock();
+        if intents.iter().any(|(intent, _)| intent.endpoint == endpoint && intent.expected == expected) {
+            return;
+        }
+        // A changed expectation is a new intent; the one before must not keep dialling.
+        intents.retain(|(intent, task)| {
+            let same = intent.endpoint == endpoint;
+            if same {
+                task.abort();
+            }
+            !same
+        });
+        let intent = Intent::new(endpoint, expected);
+        let task = self.0.runtime.spawn(intent::run(self.0.clone(), intent.clone()));
+        intents.push((intent, task));
+    }
+
+    /// Releases the intent for that endpoint, and closes the link it led to. Returns whether there was one.
+    pub(crate) fn disconnect(&self, endpoint: &Endpoint) -> bool {
+        let mut released = Vec::new();
+        self.0.intents.lock().retain(|(intent, task)| {
+            let same = intent.endpoint == *endpoint;
+            if same {
+                task.abort();
+                released.push(intent.clone());
+            }
+            !same
+        });
+        for rid in released.iter().filter_map(|intent| intent.rid()) {
+            if let Lookup::Ready(peer) = self.find(&rid)
+                && peer.link().peer().dialled
+            {
+                peer.close(CloseReason::Local("its intent was released"), Duration::ZERO);
+            }
+        }
+        !released.is_empty()
+    }
+
+    /// The intents as they stand.
+    pub(crate) fn intents(&self) -> Vec<Arc<Intent>> {
+        self.0.intents.lock().iter().map(|(intent, _)| intent.clone()).collect()
+    }
+
+    /// Where that peer is.
+    pub(crate) fn find(&self, rid: &Rid) -> Lookup {
+        let table = self.0.table.lock();
+        match table.find(rid) {
+            Some(_) if table.info(rid).is_some_and(|info| info.role == super::ObjectRole::Client) => Lookup::Client,
+            Some(Some(peer)) => Lookup::Ready(peer.clone()),
+            Some(None) => Lookup::Known,
+            None if self.0.wants(rid) => Lookup::Known,
+            None => Lookup::Unknown,
+        }
+    }
+
+    /// Waits until a link to that peer is ready. Dropping the future is harmless.
+    pub(crate) async fn ready(&self, rid: &Rid) -> Arc<PeerLink> {
+        loop {
+            let changed = self.0.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if let Lookup::Ready(peer) = self.find(rid) {
+                return peer;
+            }
+            changed.await;
+        }
+    }
+
+    /// What this side says of itself.
+    pub(crate) fn local(&self) -> NodeInfo {
+        self.0.local()
+    }
+
+    /// Changes the weight of a Server membership and tells all peers. Returns whether there is that membership.
+    pub(crate) fn set_weight(&self, channel: &ChannelName, weight: u16) -> bool {
+        self.change(|info| match info.channels.iter_mut().find(|(name, _)| name == channel) {
+            Some((_, known)) => {
+                *known = weight;
+                true
+            }
+            None => false,
+        })
+    }
+
+    /// Tells all peers that this side takes no new work. Links stay.
+    pub(crate) fn drain(&self) {
+        self.change(|info| {
+            info.state = NodeState::Draining;
+            true
+        });
+    }
+
+    fn change(&self, change: impl FnOnce(&mut NodeInfo) -> bool) -> bool {
+        let update = {
+            let mut local = self.0.local.lock();
+            if !change(&mut local) {
+                return false;
+            }
+            local.revision += 1;
+            wire::Update { revision: local.revision, state: local.state, channels: channels_to_wire(&local.channels) }
+        };
+        let body = match codec::encode(&update, <[u8]>::to_vec) {
+            Ok(body) => body,
+            Err(error) => {
+                tracing::error!(target: "zlink::runtime", %error, "an update cannot be encoded");
+                return true;
+            }
+        };
+        let links: Vec<_> = self.0.table.lock().links().cloned().collect();
+        for peer in links {
+            self.0.control(&peer, wire::service(RecordKind::Update, &body));
+        }
+        true
+    }
+
+    /// Tells every peer this host's receive flow, and later links at once.
+    pub(crate) fn announce(&self, flow: Flow) {
+        {
+            let mut known = self.0.flow.lock();
+            if known.version >= flow.version && known.version != 0 {
+                return;
+            }
+            *known = flow;
+        }
+        let open: Vec<_> = self.0.open.lock().values().cloned().collect();
+        for link in open {
+            link.announce(flow);
+        }
+    }
+
+    /// The peers that are listed: who is linked, and who is wanted.
+    pub(crate) fn peers(&self) -> Vec<(Option<Rid>, PeerState, Option<String>)> {
+        let mut peers: Vec<_> = {
+            let mut table = self.0.table.lock();
+            let view = table.view().1;
+            let state = |peer: &super::PeerView| match (&peer.link, peer.draining) {
+                (Some(_), false) => PeerState::Ready,
+                (Some(_), true) => PeerState::Draining,
+                (None, _) => PeerState::NotConnected,
+            };
+            view.iter().map(|peer| (Some(peer.rid.clone()), state(peer), None)).collect()
+        };
+        for intent in self.intents() {
+            let rid = intent.rid();
+            if rid.is_none() || !peers.iter().any(|(known, ..)| *known == rid) {
+                peers.push((rid, intent.state(), intent.failure()));
+            }
+        }
+        peers
+    }
+
+    /// Admitted links, for status.
+    pub(crate) fn links(&self) -> Vec<Arc<PeerLink>> {
+        self.0.table.lock().links().cloned().collect()
+    }
+
+    /// Stops accepting and dialling, lets every link send what it holds for at most `linger`, and closes them all.
+    pub(crate) async fn close(&self, linger: Duration) {
+        self.0.listener.lock().take();
+        for (_, task) in self.0.intents.lock().drain(..) {
+            task.abort();
+        }
+        if let Some(ticker) = self.0.ticker.lock().take() {
+            ticker.abort();
+        }
+        let open: Vec<_> = self.0.open.lock().values().cloned().collect();
+        for link in &open {
+            link.close(CloseReason::Local("the host stops"), linger);
+        }
+        let deadline = clock::now() + linger + Duration::from_secs(1);
+        loop {
+            let changed = self.0.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if self.0.open.lock().is_empty() || tokio::time::timeout_at(deadline, changed).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Links {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Links").field(&self.0.local.lock().scope).finish()
+    }
+}
+
+struct Accepting(Arc<Inner>);
+
+impl Acceptor for Accepting {
+    fn accepted(&self, link: Arc<dyn Link>) {
+        let sink = LinkSink::accepted(self.0.clone(), link.clone());
+        self.0.remember(&link);
+        link.start(sink);
+    }
+}
+
+impl Inner {
+    pub(super) fn local(&self) -> NodeInfo {
+        self.local.lock().clone()
+    }
+
+    pub(super) fn transport(&self) -> &dyn Transport {
+        &*self.transport
+    }
+
+    pub(super) fn upcall(&self) -> &dyn Upcall {
+        &*self.upcall
+    }
+
+    pub(super) fn offer(&self) -> Offer {
+        let local = self.local.lock();
+        let (socket, lanes) = match local.scope {
+            Scope::Mesh(_) => (SocketType::Router, Lanes::Two),
+            Scope::ChannelServer(_) => (SocketType::Router, Lanes::One),
+            Scope::ChannelClient(_) => (SocketType::Dealer, Lanes::One),
+        };
+        Offer {
+            socket,
+            identity: local.rid.clone(),
+            generation: local.generation,
+            lanes,
+            max_record: DESCRIPTOR_BYTES,
+            budget: self.budget,
+            permits: self.permits.clone(),
+            flow: *self.flow.lock(),
+        }
+    }
+
+    pub(super) fn remember(&self, link: &Arc<dyn Link>) {
+        self.open.lock().insert(link.id(), link.clone());
+        // A change between the offer and this line was not told to this link.
+        link.announce(*self.flow.lock());
+    }
+
+    pub(super) fn forget_sink(&self, link: LinkId) {
+        self.open.lock().remove(&link);
+        self.changed.notify_waiters();
+    }
+
+    pub(super) fn greet(&self, link: &Arc<dyn Link>) {
+        match codec::encode(&self.local().to_wire(), <[u8]>::to_vec) {
+            Ok(body) => {
+                let record = intent::hello(&body);
+                // The first record always finds room; a link that has ended tells its sink.
+                let _ = link.try_send(Lane::Data, Record { head: &record, payload: &[] });
+            }
+            Err(error) => {
+                tracing::error!(target: "zlink::runtime", %error, "the hello cannot be encoded");
+                link.close(CloseReason::Local("the hello cannot be encoded"), Duration::ZERO);
+            }
+        }
+    }
+
+    pub(super) fn place(&self, link: &Arc<PeerLink>, info: NodeInfo) -> Placed {
+        let local = self.local.lock().rid.clone();
+        self.table.lock().place(&local, link, info)
+    }
+
+    /// Tells the floor above how the peers stand now.
+    pub(super) fn publish(&self) {
+        let (version, view) = self.table.lock().view();
+        self.upcall.peers_changed(version, &view);
+        self.changed.notify_waiters();
+    }
+
+    pub(super) fn update(&self, from: &PeerLink, update: wire::Update) -> Result<(), String> {
+        if self.table.lock().update(from, update)? {
+            self.publish();
+        }
+        Ok(())
+    }
+
+    pub(super) fn lost(&self, peer: &Arc<PeerLink>, reason: &CloseReason) {
+        let in_order = matches!(reason, CloseReason::PeerClosed | CloseReason::Local(_));
+        let used = self.table.lock().remove(peer, in_order, clock::now());
+        tracing::info!(
+            target: "zlink::runtime", event_id = "zlink.runtime.mesh_node.peer_changed", peer = %peer.rid(), %reason,
+            state = "not_connected"
+        );
+        if used {
+            self.publish();
+        }
+        self.upcall.link_closed(peer, reason);
+    }
+
+    /// Sends a record of the mesh itself. Where there is no room now it waits on its own; a link holds few of these.
+    pub(super) fn control(&self, peer: &Arc<PeerLink>, record: Vec<u8>) {
+        match peer.link().try_send(Lane::Data, Record { head: &record, payload: &[] }) {
+            Ok(()) | Err(Refused::Closed) => {}
+            Err(Refused::Full) => {
+                let sending = peer.send(Lane::Data, record);
+                self.runtime.spawn(async move {
+                    // A link that ends takes what waits for it along.
+                    let _ = sending.await;
+                });
+            }
+            Err(Refused::TooLarge) => {
+                tracing::error!(target: "zlink::runtime", peer = %peer.rid(), "a service record exceeds the link's limit");
+            }
+        }
+    }
+
+    /// Closes a link that both sides have given up.
+    pub(super) fn settle(&self, peer: &Arc<PeerLink>) {
+        if peer.is_retiring() && !self.upcall.waits_on(peer.id()) && peer.mark_retire_sent() {
+            self.control(peer, wire::service(RecordKind::Retire, &[]));
+        }
+        if peer.is_retired() {
+            peer.close(CloseReason::Local("another link is used"), TICK);
+        }
+    }
+
+    fn tick(&self, now: Instant) {
+        let links: Vec<_> = self.table.lock().links().cloned().collect();
+        for peer in links {
+            if peer.is_retiring() {
+                self.settle(&peer);
+            }
+            let held = peer.link().held().any();
+            let action = peer.liveness().lock().tick(now, held);
+            match action {
+                Action::Nothing => {}
+                Action::Probe(id) => {
+                    let record = wire::probe(RecordKind::Probe, id);
+                    // Without room it is sent again at the next interval.
+                    let _ = peer.link().try_send(Lane::Data, Record { head: &record, payload: &[] });
+                }
+                Action::Expired => {
+                    peer.close(CloseReason::Timeout("no probe was acknowledged for 15 s"), Duration::ZERO);
+                }
+            }
+        }
+        let forgotten = match now.checked_sub(PEER_MEMORY) {
+            Some(before) => self.table.lock().forget(before, |rid| self.wants(rid)),
+            None => false,
+        };
+        if forgotten {
+            self.publish();
+        }
+    }
+
+    /// Whether an intent leads, or is expected to lead, to that peer.
+    fn wants(&self, rid: &Rid) -> bool {
+        self.intents.lock().iter().any(|(intent, _)| intent.rid().as_ref() == Some(rid))
+    }
+
+    pub(super) async fn until_no_link_to(&self, rid: &Rid) {
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if !self.table.lock().links().any(|link| link.rid() == rid) {
+                return;
+            }
+            changed.await;
+        }
+    }
+}

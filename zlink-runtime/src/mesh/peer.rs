@@ -1,0 +1,121 @@
+//! One admitted link and what is known of its other end. It must not know the other links.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use crate::id::{Generation, LinkId, Rid};
+use crate::transport::{BoxFuture, CloseReason, Lane, Link, Record, Refused};
+
+use super::info::{NodeInfo, OperationId, Operations};
+use super::liveness::Liveness;
+
+/// An admitted link.
+pub(crate) struct PeerLink {
+    link: Arc<dyn Link>,
+    rid: Rid,
+    generation: Generation,
+    operations: Operations,
+    /// The greatest record either side takes.
+    max_record: usize,
+    /// Another link to the same peer is used now; this one only finishes what it carries.
+    retiring: AtomicBool,
+    retire_sent: AtomicBool,
+    retire_received: AtomicBool,
+    liveness: Mutex<Liveness>,
+}
+
+impl PeerLink {
+    pub(super) fn new(link: Arc<dyn Link>, info: &NodeInfo, max_record: usize, ready: Instant) -> Self {
+        Self {
+            link,
+            rid: info.rid.clone(),
+            generation: info.generation,
+            operations: info.operations.clone(),
+            max_record,
+            retiring: AtomicBool::new(false),
+            retire_sent: AtomicBool::new(false),
+            retire_received: AtomicBool::new(false),
+            liveness: Mutex::new(Liveness::new(ready)),
+        }
+    }
+
+    pub(crate) fn id(&self) -> LinkId {
+        self.link.id()
+    }
+
+    pub(crate) fn rid(&self) -> &Rid {
+        &self.rid
+    }
+
+    pub(crate) fn generation(&self) -> Generation {
+        self.generation
+    }
+
+    /// The greatest record that this link carries, in bytes.
+    pub(crate) fn max_record(&self) -> usize {
+        self.max_record
+    }
+
+    /// The number under which the peer lists an operation, if it does.
+    pub(crate) fn operation(&self, operation: &OperationId) -> Option<u32> {
+        self.operations.number(operation)
+    }
+
+    /// Takes a record where there is room. A link that was given up takes no new ones.
+    pub(crate) fn try_send(&self, lane: Lane, record: Record<'_>) -> Result<(), Refused> {
+        if lane == Lane::Data && self.retire_sent.load(Ordering::Acquire) {
+            return Err(Refused::Closed);
+        }
+        self.link.try_send(lane, record)
+    }
+
+    /// Waits for room and takes the record; dropping the future withdraws it.
+    pub(crate) fn send(&self, lane: Lane, record: Vec<u8>) -> BoxFuture<'static, Result<(), Refused>> {
+        self.link.send(lane, record)
+    }
+
+    pub(crate) fn link(&self) -> &Arc<dyn Link> {
+        &self.link
+    }
+
+    pub(crate) fn close(&self, reason: CloseReason, linger: Duration) {
+        self.link.close(reason, linger);
+    }
+
+    pub(super) fn liveness(&self) -> &Mutex<Liveness> {
+        &self.liveness
+    }
+
+    pub(super) fn retire(&self) {
+        self.retiring.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_retiring(&self) -> bool {
+        self.retiring.load(Ordering::Acquire)
+    }
+
+    /// Marks that this side said it needs the link no more. Returns whether that is news.
+    pub(super) fn mark_retire_sent(&self) -> bool {
+        !self.retire_sent.swap(true, Ordering::AcqRel)
+    }
+
+    pub(super) fn mark_retire_received(&self) {
+        self.retire_received.store(true, Ordering::Release);
+    }
+
+    /// Whether both sides need it no more.
+    pub(super) fn is_retired(&self) -> bool {
+        self.retire_sent.load(Ordering::Acquire) && self.retire_received.load(Ordering::Acquire)
+    }
+}
+
+impl fmt::Debug for PeerLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PeerLink({} {} {:?})", self.rid, self.generation, self.id())
+    }
+}

@@ -1,0 +1,187 @@
+//! The peers of one scope: who is known, and which link to each is used. Pure; what must happen is returned.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use crate::id::{Generation, LinkId, Rid};
+use crate::wire::{RejectReason, Update};
+
+use super::PeerView;
+use super::info::{NodeInfo, Refusal, channels_from_wire};
+use super::peer::PeerLink;
+
+/// Generations of one RID that are remembered as ended.
+const ENDED_GENERATIONS: usize = 8;
+
+/// Peers by RID.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    peers: BTreeMap<Rid, Entry>,
+    /// Whether one peer may have many links and none is preferred: the clients of a ClientServer server.
+    keyed_by_link: bool,
+    links: BTreeMap<LinkId, Arc<PeerLink>>,
+    version: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    info: NodeInfo,
+    ready: Option<Arc<PeerLink>>,
+    ended: VecDeque<Generation>,
+    /// When its last link was lost.
+    lost: Option<Instant>,
+}
+
+/// What a newly admitted link means for those that are there.
+#[derive(Debug)]
+pub(super) enum Placed {
+    /// It is the one to use. The other, if any, has ended: close it.
+    Used { replaces: Option<Arc<PeerLink>> },
+    /// It is the one to use. The other finishes what it carries.
+    Preferred { over: Arc<PeerLink> },
+    /// The other stays the one to use; this one finishes what it carries.
+    Spare,
+    /// It must not be admitted.
+    Refused(Refusal),
+}
+
+impl Table {
+    pub(super) fn new(keyed_by_link: bool) -> Self {
+        Self { keyed_by_link, ..Self::default() }
+    }
+
+    /// Places a link that passed admission. `local` decides between two that were dialled at the same moment: the one
+    /// dialled by the smaller RID stays.
+    pub(super) fn place(&mut self, local: &Rid, link: &Arc<PeerLink>, info: NodeInfo) -> Placed {
+        if self.keyed_by_link {
+            self.links.insert(link.id(), link.clone());
+            return Placed::Used { replaces: None };
+        }
+        let Some(entry) = self.peers.get_mut(&info.rid) else {
+            let rid = info.rid.clone();
+            let entry = Entry { info, ready: Some(link.clone()), ended: VecDeque::new(), lost: None };
+            self.peers.insert(rid, entry);
+            self.links.insert(link.id(), link.clone());
+            return Placed::Used { replaces: None };
+        };
+        if entry.ended.contains(&info.generation) {
+            let text = format!("that run of {} has ended; a later one took its place", info.rid);
+            return Placed::Refused(Refusal::new(RejectReason::StaleGeneration, text));
+        }
+        let same_run = entry.info.generation == info.generation;
+        if same_run && info.revision < entry.info.revision {
+            let text = format!("revision {} is older than {}", info.revision, entry.info.revision);
+            return Placed::Refused(Refusal::new(RejectReason::StaleRevision, text));
+        }
+        let placed = match &entry.ready {
+            Some(used) if same_run && used.link().peer().dialled != link.link().peer().dialled => {
+                let smaller_dialled = link.link().peer().dialled == (*local < info.rid);
+                if smaller_dialled { Placed::Preferred { over: used.clone() } } else { Placed::Spare }
+            }
+            Some(used) if same_run && link.link().peer().dialled => {
+                let text = format!("there is a link to {} already", used.rid());
+                return Placed::Refused(Refusal::new(RejectReason::Duplicate, text));
+            }
+            // The newest admitted one wins: whoever dials again has given up the one before.
+            used => Placed::Used { replaces: used.clone() },
+        };
+        if !same_run {
+            entry.ended.push_back(entry.info.generation);
+            if entry.ended.len() > ENDED_GENERATIONS {
+                entry.ended.pop_front();
+            }
+        }
+        entry.info = info;
+        entry.lost = None;
+        if !matches!(placed, Placed::Spare) {
+            entry.ready = Some(link.clone());
+        }
+        self.links.insert(link.id(), link.clone());
+        placed
+    }
+
+    /// A link has ended. Only that one goes: a later link of the same peer stays. Returns whether it was in use.
+    pub(super) fn remove(&mut self, link: &PeerLink, in_order: bool, now: Instant) -> bool {
+        self.links.remove(&link.id());
+        if self.keyed_by_link {
+            return false;
+        }
+        let Some(entry) = self.peers.get_mut(link.rid()) else { return false };
+        if entry.ready.as_ref().is_none_or(|used| used.id() != link.id()) {
+            return false;
+        }
+        // Where two were made at once, the other may still be there and is used again.
+        entry.ready = self.links.values().find(|other| other.rid() == link.rid()).cloned();
+        if entry.ready.is_none() {
+            if in_order && entry.info.is_draining() {
+                self.peers.remove(link.rid());
+            } else {
+                entry.lost = Some(now);
+            }
+        }
+        true
+    }
+
+    /// Forgets peers without a link that were lost before `before`, unless `kept` wants them.
+    pub(super) fn forget(&mut self, before: Instant, kept: impl Fn(&Rid) -> bool) -> bool {
+        let known = self.peers.len();
+        self.peers.retain(|rid, entry| entry.ready.is_some() || entry.lost.is_none_or(|at| at > before) || kept(rid));
+        self.peers.len() != known
+    }
+
+    /// Takes a live change. Older revisions are ignored; returns whether anything changed.
+    ///
+    /// # Errors
+    /// Where it changes what must not change while a link lives, or contradicts the revision it repeats.
+    pub(super) fn update(&mut self, from: &PeerLink, update: Update) -> Result<bool, String> {
+        let channels = channels_from_wire(update.channels).map_err(|refusal| refusal.text)?;
+        let Some(entry) = self.peers.get_mut(from.rid()).filter(|entry| entry.info.generation == from.generation())
+        else {
+            return Ok(false);
+        };
+        let names = |channels: &[(crate::id::ChannelName, u16)]| channels.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        if names(&channels) != names(&entry.info.channels) {
+            return Err("an update adds or removes a channel, which needs a new link".into());
+        }
+        let same = channels == entry.info.channels && update.state == entry.info.state;
+        match update.revision.cmp(&entry.info.revision) {
+            std::cmp::Ordering::Less => Ok(false),
+            std::cmp::Ordering::Equal if same => Ok(false),
+            std::cmp::Ordering::Equal => Err("an update repeats a revision with other contents".into()),
+            std::cmp::Ordering::Greater => {
+                entry.info.revision = update.revision;
+                entry.info.state = update.state;
+                entry.info.channels = channels;
+                Ok(true)
+            }
+        }
+    }
+
+    /// The link to use for that peer; `Some(None)` where it is known and has none.
+    pub(super) fn find(&self, rid: &Rid) -> Option<Option<&Arc<PeerLink>>> {
+        self.peers.get(rid).map(|entry| entry.ready.as_ref())
+    }
+
+    pub(super) fn info(&self, rid: &Rid) -> Option<&NodeInfo> {
+        self.peers.get(rid).map(|entry| &entry.info)
+    }
+
+    /// Every admitted link, retiring ones too.
+    pub(super) fn links(&self) -> impl Iterator<Item = &Arc<PeerLink>> {
+        self.links.values()
+    }
+
+    /// The peers as selection sees them, numbered.
+    pub(super) fn view(&mut self) -> (u64, Vec<PeerView>) {
+        self.version += 1;
+        let view = self.peers.values().map(|entry| PeerView {
+            rid: entry.info.rid.clone(),
+            channels: entry.info.channels.clone(),
+            draining: entry.info.is_draining(),
+            link: entry.ready.clone(),
+        });
+        (self.version, view.collect())
+    }
+}

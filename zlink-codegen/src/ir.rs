@@ -105,6 +105,8 @@ pub struct Enum {
     pub repr: Int,
     /// Values by rising number; 0 is always there and is `unspecified`.
     pub values: Vec<EnumValue>,
+    /// Numbers of deleted values, rising. None is in `values`.
+    pub reserved: Vec<i128>,
 }
 
 /// One value of an enum.
@@ -156,6 +158,8 @@ pub struct Union {
     pub doc: Doc,
     /// Members by rising tag.
     pub members: Vec<UnionMember>,
+    /// Tags of deleted members, rising. None is in `members`.
+    pub reserved: Vec<u8>,
 }
 
 /// One member of a union.

@@ -1,3 +1,15 @@
 //! Compiles zlink schemas into typed clients, handler traits and FlatBuffers codecs.
 
+#![forbid(unsafe_code)]
+
+mod compile;
+pub mod diagnostic;
 pub mod ir;
+mod load;
+pub mod name;
+pub mod output;
+mod resolve;
+pub mod source;
+mod syntax;
+
+pub use compile::load;

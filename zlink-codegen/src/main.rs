@@ -1,1 +1,3 @@
+//! The `zlink-codegen` command.
+
 fn main() {}

@@ -1,0 +1,314 @@
+//! The files of a run: each read and parsed once, imports followed.
+//!
+//! It must not know what declarations mean.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, Sink};
+use crate::ir;
+use crate::load::{self, Node};
+use crate::resolve::{self, Import, Unit};
+use crate::source::{FileId, Sources};
+use crate::syntax::{self, File, Name};
+
+/// Files that one schema may bring in, itself included.
+const MAX_FILES: usize = 256;
+
+/// Where files come from.
+pub(crate) trait Files {
+    /// The bytes of a file, bounded as [`load::read_file`] does.
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+}
+
+/// The file system.
+pub(crate) struct Disk;
+
+impl Files for Disk {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        load::read_file(path)
+    }
+}
+
+/// A file that is YAML.
+#[allow(dead_code)]
+pub(crate) struct Loaded {
+    pub(crate) path: PathBuf,
+    pub(crate) id: FileId,
+    pub(crate) tree: Node,
+    pub(crate) file: File,
+    /// For each import as written, the file; nothing where it has none.
+    imports: Vec<Option<usize>>,
+    /// Whether all of the file, and of what it imports, is right so far.
+    good: bool,
+}
+
+#[derive(Clone, Copy)]
+enum State {
+    /// Its imports are being followed.
+    Open,
+    /// It cannot be read or is no YAML, which has been reported.
+    Broken,
+    Loaded(usize),
+}
+
+/// All files of a run and what was found in them.
+pub(crate) struct Program<'f> {
+    files: &'f dyn Files,
+    pub(crate) sources: Sources,
+    pub(crate) sink: Sink,
+    loaded: Vec<Loaded>,
+    states: HashMap<PathBuf, State>,
+    /// Each path that was asked for, in order.
+    read: Vec<PathBuf>,
+    /// How many more files the schema at hand may bring in.
+    room: usize,
+}
+
+#[allow(dead_code)]
+impl<'f> Program<'f> {
+    pub(crate) fn new(files: &'f dyn Files) -> Self {
+        Self {
+            files,
+            sources: Sources::default(),
+            sink: Sink::default(),
+            loaded: Vec::new(),
+            states: HashMap::new(),
+            read: Vec::new(),
+            room: 0,
+        }
+    }
+
+    /// Loads a schema and what it imports.
+    pub(crate) fn load(&mut self, path: &Path) -> Option<usize> {
+        self.room = MAX_FILES;
+        let path = normal(path);
+        match self.states.get(&path) {
+            Some(State::Loaded(at)) => Some(*at),
+            Some(_) => None,
+            None => match self.read(&path) {
+                Ok(bytes) => self.open(path, bytes),
+                Err(error) => {
+                    let file = self.sources.add(&path, "");
+                    let item = Diagnostic::new(
+                        Code::Unreadable,
+                        Sources::top(file),
+                        format!("the file cannot be read: {error}"),
+                    );
+                    self.sink.report(item);
+                    self.states.insert(path, State::Broken);
+                    None
+                }
+            },
+        }
+    }
+
+    pub(crate) fn get(&self, at: usize) -> Option<&Loaded> {
+        self.loaded.get(at)
+    }
+
+    /// Each path that was read or tried, in order.
+    pub(crate) fn paths(&self) -> &[PathBuf] {
+        &self.read
+    }
+
+    fn read(&mut self, path: &Path) -> io::Result<Vec<u8>> {
+        self.read.push(path.to_owned());
+        self.files.read(path)
+    }
+
+    fn open(&mut self, path: PathBuf, bytes: Vec<u8>) -> Option<usize> {
+        self.states.insert(path.clone(), State::Open);
+        let before = self.sink.errors();
+        let (id, result) = load::to_text(&mut self.sources, &path, bytes);
+        let tree = match result {
+            Ok(()) => self
+                .sources
+                .get(id)
+                .and_then(|source| load::parse(id, source, &mut self.sink)),
+            Err(item) => {
+                self.sink.report(item);
+                None
+            }
+        };
+        let file = match (&tree, self.sources.get(id)) {
+            (Some(tree), Some(source)) => Some(syntax::lower(tree, source, &mut self.sink)),
+            _ => None,
+        };
+        let (Some(tree), Some(file)) = (tree, file) else {
+            self.states.insert(path, State::Broken);
+            return None;
+        };
+        let imports: Vec<Option<usize>> = file.imports.iter().map(|import| self.import(&path, import)).collect();
+        self.twice(&file.imports, &imports);
+        let parts = imports
+            .iter()
+            .all(|import| import.and_then(|at| self.loaded.get(at)).is_some_and(|it| it.good));
+        let good = parts && self.sink.errors() == before;
+        let at = self.loaded.len();
+        self.loaded.push(Loaded {
+            path: path.clone(),
+            id,
+            tree,
+            file,
+            imports,
+            good,
+        });
+        self.states.insert(path, State::Loaded(at));
+        Some(at)
+    }
+
+    fn import(&mut self, from: &Path, import: &Name) -> Option<usize> {
+        let written = Path::new(&import.value);
+        let relative = written.is_relative() && !import.value.contains('\\');
+        if !relative || !is_schema(written) {
+            let item = Diagnostic::new(
+                Code::ImportPath,
+                import.span,
+                "an import is a relative path to a schema, with `/` and `.yaml`",
+            );
+            self.sink
+                .report(item.help("write `common.yaml` or `../shared/common.yaml`"));
+            return None;
+        }
+        let path = normal(&from.parent().unwrap_or(Path::new("")).join(written));
+        match self.states.get(&path) {
+            Some(State::Loaded(at)) => return Some(*at),
+            Some(State::Broken) => return None,
+            Some(State::Open) => {
+                let item = Diagnostic::new(
+                    Code::ImportCycle,
+                    import.span,
+                    format!("`{}` imports this file, directly or through others", path.display()),
+                );
+                self.sink
+                    .report(item.help("move what both need into a third file that both import"));
+                return None;
+            }
+            None => {}
+        }
+        if self.room <= 1 {
+            let item = Diagnostic::new(
+                Code::TooManyFiles,
+                import.span,
+                format!("a schema brings in at most {MAX_FILES} files"),
+            );
+            self.sink.report(item);
+            return None;
+        }
+        self.room -= 1;
+        match self.read(&path) {
+            Ok(bytes) => self.open(path, bytes),
+            Err(error) => {
+                // No state: each import of it is told, at its own place.
+                let item = Diagnostic::new(
+                    Code::ImportUnreadable,
+                    import.span,
+                    format!("`{}` cannot be read: {error}", path.display()),
+                );
+                self.sink
+                    .report(item.help("an import is relative to the file it stands in"));
+                None
+            }
+        }
+    }
+
+    fn twice(&mut self, written: &[Name], imports: &[Option<usize>]) {
+        let mut seen = HashMap::new();
+        for (name, import) in written.iter().zip(imports) {
+            let Some(import) = import else { continue };
+            if let Some(first) = seen.insert(*import, name.span) {
+                let item = Diagnostic::new(
+                    Code::ImportTwice,
+                    name.span,
+                    format!("`{}` is imported already", name.value),
+                );
+                self.sink.report(
+                    item.label("again here")
+                        .at(first, "first here")
+                        .help("remove one of them"),
+                );
+            }
+        }
+    }
+
+    /// The files a schema consists of: each after the ones it imports, the root last.
+    pub(crate) fn closure(&self, root: usize) -> Vec<usize> {
+        // Files are stored after what they import, so their numbers are in that order already.
+        let mut wanted = vec![false; self.loaded.len()];
+        if let Some(flag) = wanted.get_mut(root) {
+            *flag = true;
+        }
+        for at in (0..=root).rev() {
+            if wanted.get(at) != Some(&true) {
+                continue;
+            }
+            for import in self
+                .loaded
+                .get(at)
+                .into_iter()
+                .flat_map(|it| it.imports.iter().flatten())
+            {
+                if let Some(flag) = wanted.get_mut(*import) {
+                    *flag = true;
+                }
+            }
+        }
+        wanted
+            .iter()
+            .enumerate()
+            .filter(|(_, wanted)| **wanted)
+            .map(|(at, _)| at)
+            .collect()
+    }
+
+    /// What a schema means, where nothing in it is wrong. Mistakes are reported in any case.
+    pub(crate) fn resolve(&mut self, root: usize) -> Option<ir::Schema> {
+        let closure = self.closure(root);
+        let unit_of: HashMap<usize, usize> = closure.iter().enumerate().map(|(unit, at)| (*at, unit)).collect();
+        let mut units = Vec::with_capacity(closure.len());
+        for at in &closure {
+            let loaded = self.loaded.get(*at)?;
+            let imports = loaded.file.imports.iter().zip(&loaded.imports);
+            let imports = imports.map(|(written, at)| Import {
+                written,
+                unit: at.and_then(|at| unit_of.get(&at).copied()),
+            });
+            units.push(Unit {
+                file: &loaded.file,
+                imports: imports.collect(),
+            });
+        }
+        let before = self.sink.errors();
+        let schema = resolve::resolve(&units, &mut self.sink);
+        let good = self.loaded.get(root).is_some_and(|it| it.good);
+        (good && self.sink.errors() == before).then_some(schema)
+    }
+
+    /// Ends the run.
+    pub(crate) fn finish(self) -> Diagnostics {
+        self.sink.finish(self.sources)
+    }
+}
+
+/// Whether a path has the name of a schema: `.yaml`, and not a lock.
+pub(crate) fn is_schema(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    name.ends_with(".yaml") && !name.ends_with(".lock.yaml")
+}
+
+/// The path without `.` and, as far as its text tells, without `..`.
+fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if matches!(normal.components().next_back(), Some(Component::Normal(_))) => {
+                normal.pop();
+            }
+            _ => normal.push(part),
+        }
+    }
+    normal
+}

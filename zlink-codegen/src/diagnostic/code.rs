@@ -1,0 +1,117 @@
+//! The table of all codes. A code keeps its meaning for ever; a retired number is not used again.
+//!
+//! It must not know where a code is reported.
+
+use super::Severity;
+
+macro_rules! codes {
+    ($($name:ident = $number:literal $severity:ident $summary:literal;)*) => {
+        /// The kind of a finding, `ZLnnnn`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Code {
+            $(#[doc = $summary] $name,)*
+        }
+
+        impl Code {
+            /// Every code.
+            pub const ALL: &[Code] = &[$(Code::$name,)*];
+
+            /// The stable text.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Code::$name => concat!("ZL", $number),)* }
+            }
+
+            /// What it is about, in one sentence.
+            #[must_use]
+            pub const fn summary(self) -> &'static str {
+                match self { $(Code::$name => $summary,)* }
+            }
+
+            /// The severity it is reported with unless a report says otherwise.
+            #[must_use]
+            pub const fn severity(self) -> Severity {
+                match self { $(Code::$name => Severity::$severity,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    // 00xx: the file and its YAML
+    Unreadable = "0001" Error "A file cannot be read.";
+    TooLarge = "0002" Error "A file is larger than any schema.";
+    NotUtf8 = "0003" Error "A file is not UTF-8.";
+    ControlCharacter = "0004" Error "A file holds a control character.";
+    Syntax = "0005" Error "The text is not YAML.";
+    TooDeep = "0006" Error "Collections are nested deeper than any schema.";
+    TooManyNodes = "0007" Error "The file, its aliases expanded, holds more values than any schema.";
+    UnknownAlias = "0008" Error "An alias has no anchor before it.";
+    DuplicateKey = "0009" Error "A mapping has a key twice.";
+    NotOneDocument = "0010" Error "A file does not hold exactly one YAML document.";
+    Tag = "0011" Error "A YAML tag stands where the schema language has none.";
+    TooManyFindings = "0012" Note "Findings beyond the limit are not shown.";
+
+    // 01xx: shape
+    WrongShape = "0101" Error "A value has another shape than its key demands.";
+    UnknownKey = "0102" Error "A key is not part of the language.";
+    MissingKey = "0103" Error "A key is missing.";
+    LaterEdition = "0104" Error "A key belongs to a later edition of the generator.";
+    BadNumber = "0105" Error "A value is not a whole number in its range.";
+    BadBool = "0106" Error "A value is neither true nor false.";
+    BadChoice = "0107" Error "A value is none of the words allowed there.";
+    BadEdition = "0108" Error "The edition of the language is not known.";
+    BadDuration = "0109" Error "A value is not a duration in its range.";
+
+    // 02xx: names
+    BadName = "0201" Error "A name has characters or a length that names cannot have.";
+    BadNamespace = "0202" Error "A namespace is not lower-case words joined by dots.";
+    DuplicateName = "0203" Error "Two declarations of a file share a name.";
+    BuiltInName = "0204" Error "A declaration has the name of a built-in type.";
+
+    // 03xx: imports
+    ImportUnreadable = "0301" Error "An imported file cannot be read.";
+    ImportCycle = "0302" Error "A file imports itself, directly or through others.";
+    ImportTwice = "0303" Error "A file is imported twice.";
+    NamespaceClash = "0304" Error "Two files of a schema have namespaces that generated code cannot tell apart.";
+    ImportPath = "0305" Error "An import is not a relative path to a YAML file.";
+    TooManyFiles = "0306" Error "A schema imports more files than any schema needs.";
+
+    // 04xx: types
+    UnknownType = "0401" Error "A type is not declared.";
+    BadType = "0402" Error "A type is not written as types are.";
+    NotImported = "0403" Error "A type names a namespace that this file does not import.";
+    TypeNotAllowed = "0404" Error "A type cannot stand here.";
+    WrongKind = "0405" Error "A name is declared, but not as what is needed here.";
+    StructCycle = "0406" Error "A struct contains itself.";
+    EndlessMessage = "0407" Error "A message requires itself, so that no value of it can exist.";
+    NoFields = "0408" Error "A struct has no fields.";
+    StructTooLarge = "0409" Error "A struct is larger or nested deeper than a struct can be.";
+    MessageTooLarge = "0410" Error "The fields of a message have no room in one table.";
+
+    // 05xx: fields of messages
+    MissingId = "0501" Error "A field has no id.";
+    DuplicateId = "0502" Error "Two fields of a message share an id.";
+    IdGap = "0503" Error "The ids of a message leave a gap.";
+    ReservedId = "0504" Error "An id is in use and reserved.";
+    ReservedName = "0505" Error "A name is in use and reserved.";
+    MaxNotAllowed = "0506" Error "`max` stands on a type without a length.";
+    RequiredNotAllowed = "0507" Error "`required` stands on a type that is always there.";
+    SinceAfterVersion = "0508" Error "A field is younger than the contract.";
+
+    // 06xx: enums and unions
+    NoUnspecified = "0601" Error "An enum has no value `unspecified` with the number 0.";
+    DuplicateNumber = "0602" Error "Two values of an enum share a number.";
+    NumberOutOfRange = "0603" Error "A number does not fit the integer type of its enum.";
+    ReservedNumber = "0604" Error "A number of an enum, or a tag of a union, is in use and reserved.";
+    EmptyUnion = "0605" Error "A union has no members.";
+    MemberTwice = "0606" Error "A message is a member of a union twice.";
+
+    // 07xx: services
+    NoExchange = "0701" Error "A method says neither `send` nor `request`, or both.";
+    ReplyMismatch = "0702" Error "A request has no reply, or a send has one.";
+    TimeoutOnSend = "0703" Error "A send has a timeout.";
+    DuplicatePacket = "0704" Error "Two methods of a service share a packet name.";
+    BadPacket = "0705" Error "A packet name is empty, too long, or holds characters it cannot have.";
+    BadWas = "0706" Error "`was` names nothing that a method can have been called.";
+}

@@ -1,0 +1,92 @@
+//! Right schemas give the right meaning.
+
+use zlink_codegen::ir::{Exchange, Int, Scalar, Schema, Slot, Target, Type};
+
+fn load(name: &str) -> Schema {
+    let path = format!("{}/tests/schemas/{name}.yaml", env!("CARGO_MANIFEST_DIR"));
+    zlink_codegen::load(path).unwrap_or_else(|findings| panic!("{findings}"))
+}
+
+#[test]
+fn the_quickstart_schema() {
+    let schema = load("billing");
+    assert_eq!(schema.namespaces.len(), 1);
+    let billing = schema.root();
+    assert_eq!((billing.name.as_str(), billing.version), ("billing", 1));
+    let Slot::Field(order) = &billing.messages[0].slots[0] else {
+        panic!("a field")
+    };
+    assert_eq!((order.name.as_str(), order.id, order.required), ("order", 0, true));
+    assert_eq!(order.ty, Type::Scalar(Scalar::String));
+    let Slot::Field(cents) = &billing.messages[0].slots[1] else {
+        panic!("a field")
+    };
+    assert_eq!((cents.required, cents.max, cents.since), (false, None, None));
+    assert_eq!(cents.ty, Type::Scalar(Scalar::Int(Int::I64)));
+    let charge = &billing.services[0].methods[0];
+    assert_eq!(billing.services[0].target, Target::Channel);
+    assert_eq!(charge.packet, "billing.billing.charge");
+    let Exchange::Request {
+        request,
+        reply,
+        timeout_ms,
+    } = &charge.exchange
+    else {
+        panic!("a request")
+    };
+    assert_eq!(schema.message(*request).name, "Charge");
+    assert_eq!(schema.message(*reply).name, "Receipt");
+    assert_eq!(*timeout_ms, Some(3_000));
+}
+
+#[test]
+fn every_type() {
+    insta::assert_debug_snapshot!(load("every_type"));
+}
+
+#[test]
+fn a_struct_is_laid_out_as_flatbuffers_does() {
+    let schema = load("every_type");
+    let mixed = schema
+        .root()
+        .structs
+        .iter()
+        .find(|it| it.name == "Mixed")
+        .expect("declared");
+    let offsets: Vec<(&str, u32)> = mixed
+        .fields
+        .iter()
+        .map(|field| (field.name.as_str(), field.offset))
+        .collect();
+    let expected = [
+        ("flag", 0),
+        ("number", 8),
+        ("kind", 16),
+        ("currency", 18),
+        ("id", 20),
+        ("at", 40),
+        ("lasts", 48),
+        ("nested", 56),
+        ("point", 64),
+        ("tail", 72),
+    ];
+    assert_eq!(offsets, expected);
+    assert_eq!((mixed.size, mixed.align), (80, 8));
+}
+
+#[test]
+fn an_imported_name_is_the_declaration_of_its_file() {
+    let schema = load("every_type");
+    assert_eq!(
+        schema.namespaces.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(),
+        ["test.common", "test.every_type"]
+    );
+    assert_eq!(schema.root().imports, [0]);
+    let event = &schema.root().unions[0];
+    assert_eq!(
+        event.members.iter().map(|member| member.tag).collect::<Vec<_>>(),
+        [1, 2, 7]
+    );
+    assert_eq!(schema.message(event.members[2].message).name, "Money");
+    assert_eq!(event.reserved, [3]);
+}

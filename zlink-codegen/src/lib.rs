@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod backend;
 mod compile;
 pub mod diagnostic;
 pub mod ir;

@@ -1,0 +1,5 @@
+//! Back ends: each turns the IR into files of one language.
+//!
+//! They see neither syntax nor each other.
+
+pub mod rust;

@@ -1,0 +1,46 @@
+//! What is checked in of the generator's output is what it writes now. `ZLINK_BLESS=1` writes it.
+
+use std::path::{Path, PathBuf};
+
+use zlink_codegen::backend::rust::{self, Options};
+use zlink_codegen::ir::Schema;
+use zlink_codegen::output::Tree;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn load(path: &str) -> Schema {
+    zlink_codegen::load(root().join(path)).expect("a schema")
+}
+
+fn compare(dir: &str, tree: &Tree) {
+    let dir = root().join(dir);
+    if std::env::var_os("ZLINK_BLESS").is_some() {
+        tree.write(&dir).expect("the folder is writable");
+    }
+    for (path, content) in tree.iter() {
+        let path = dir.join(path);
+        let there = std::fs::read(&path).unwrap_or_default();
+        assert!(
+            there == content,
+            "{} is not what the generator writes; ZLINK_BLESS=1 renews it",
+            path.display()
+        );
+    }
+}
+
+#[test]
+fn the_wire_is_generated_from_its_schema() {
+    let options = Options {
+        runtime: "crate::message::codec".to_owned(),
+    };
+    let wire = rust::modules(&load("schemas/zlink/wire.yaml"), &options).expect("the generator has no bug");
+    let mut tree = Tree::default();
+    tree.add(
+        "generated.rs",
+        wire.get("zlink_wire.rs").expect("the module of the namespace"),
+    )
+    .expect("a path");
+    compare("zlink-runtime/src/wire", &tree);
+}

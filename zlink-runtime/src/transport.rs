@@ -16,8 +16,11 @@ use crate::id::{Generation, LinkId, Rid};
 use crate::permit::{HostPermits, Permit};
 
 mod endpoint;
+mod link;
+pub mod zmtp;
 
 pub use endpoint::{Endpoint, InvalidEndpoint};
+pub use link::{LinkConfig, LinkTransport};
 
 /// A boxed future, as object-safe traits need it.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -256,6 +259,10 @@ pub trait Sink: Send + Sync {
     /// A record. `permit` is there for ordinary records of an admitted link; completions have none. Dropping it
     /// returns it.
     fn record(&self, lane: Lane, record: Bytes, permit: Option<Permit>);
+
+    /// The peer has ended the link, or is gone: nothing can be sent to it any more. What it sent before may still
+    /// follow, as permits come; then [`Sink::closed`]. Not told where nothing follows.
+    fn ending(&self) {}
 
     /// The link has ended; nothing follows.
     fn closed(&self, reason: &CloseReason);

@@ -1,0 +1,91 @@
+//! The default transport: links over ZMTP 3.1 on TCP and Unix sockets, with lanes, byte budgets and receive flow.
+//!
+//! It must not know who is admitted, what a record says beyond its kind, or what happens to it above.
+
+mod dial;
+mod flow;
+mod greet;
+mod inbox;
+mod keeper;
+mod listener;
+mod queue;
+mod reader;
+mod shared;
+mod state;
+mod stream;
+mod writer;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::zmtp::Security;
+use super::{Acceptor, BoxFuture, Endpoint, Link, Listener, Offer, Transport, TransportError};
+use crate::id::LinkId;
+use crate::limit::LISTENER_CONNECTIONS;
+
+/// What a [`LinkTransport`] is made with.
+#[derive(Clone, Debug)]
+pub struct LinkConfig {
+    /// How connections prove who may use them; the same on both sides.
+    pub security: Security,
+    /// The most connections that one listener holds; others wait to be accepted.
+    pub connections: usize,
+    /// Whether a record is a reply or an error completion, by its first bytes. On a link with one lane such a record
+    /// needs no permit.
+    pub is_completion: fn(&[u8]) -> bool,
+}
+
+impl LinkConfig {
+    /// No security, 4,096 connections.
+    #[must_use]
+    pub fn new(is_completion: fn(&[u8]) -> bool) -> Self {
+        Self {
+            security: Security::Null,
+            connections: LISTENER_CONNECTIONS,
+            is_completion,
+        }
+    }
+}
+
+/// The default transport. Clones share the numbering of links.
+///
+/// It must be used within a tokio runtime whose I/O and time are enabled; its tasks run there.
+#[derive(Clone, Debug)]
+pub struct LinkTransport {
+    config: Arc<LinkConfig>,
+    links: Arc<AtomicU64>,
+}
+
+impl LinkTransport {
+    /// A transport with this configuration.
+    #[must_use]
+    pub fn new(config: LinkConfig) -> Self {
+        Self {
+            config: Arc::new(config),
+            links: Arc::default(),
+        }
+    }
+
+    fn next_id(&self) -> LinkId {
+        LinkId(self.links.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+}
+
+impl Transport for LinkTransport {
+    fn bind<'a>(
+        &'a self,
+        endpoint: &'a Endpoint,
+        offer: Offer,
+        acceptor: Arc<dyn Acceptor>,
+    ) -> BoxFuture<'a, Result<Box<dyn Listener>, TransportError>> {
+        Box::pin(listener::bind(self, endpoint, offer, acceptor))
+    }
+
+    fn dial<'a>(
+        &'a self,
+        endpoint: &'a Endpoint,
+        offer: Offer,
+    ) -> BoxFuture<'a, Result<Arc<dyn Link>, TransportError>> {
+        Box::pin(dial::dial(self, endpoint, offer))
+    }
+}

@@ -1,0 +1,469 @@
+//! What one lane has to send: joined records, a byte budget, and those who wait for room in it.
+//!
+//! It must not know a socket or a task: a writer takes what is here, and says when it is written.
+
+use std::collections::VecDeque;
+use std::task::{Context, Poll, Waker};
+
+use parking_lot::Mutex;
+
+use super::flow;
+use crate::limit::{ALONE_BYTES, COALESCE_BYTES};
+use crate::transport::zmtp::{FRAME_HEAD, encode_ping, encode_pong, frame_head};
+use crate::transport::{Flow, Record, Refused};
+
+/// Before a record, its length.
+pub(super) const PREFIX: usize = 4;
+/// What a REQ peer expects before a reply: an empty frame.
+const DELIMITER: [u8; 2] = [1, 0];
+/// Room in front of joined records for the delimiter and the frame head, so that one write sends all.
+const RESERVED: usize = DELIMITER.len() + FRAME_HEAD;
+/// A buffer kept for the next message has at most this capacity, in bytes.
+const SPARE_BYTES: usize = 2 * COALESCE_BYTES;
+
+/// One ZeroMQ message to send.
+#[derive(Debug)]
+pub(super) struct Chunk {
+    bytes: Vec<u8>,
+    records: u32,
+    /// One record without its prefix, rather than joined ones after [`RESERVED`] bytes.
+    alone: bool,
+}
+
+impl Chunk {
+    /// How many records it holds.
+    pub(super) const fn records(&self) -> u32 {
+        self.records
+    }
+
+    fn charge(&self) -> usize {
+        if self.alone {
+            self.bytes.len() + PREFIX
+        } else {
+            self.bytes.len() - RESERVED
+        }
+    }
+
+    /// The message as it travels: two parts, so that a large record is not copied.
+    pub(super) fn wire(&mut self, delimiter: bool) -> ([u8; RESERVED + PREFIX], usize, &[u8]) {
+        let (head, from) = frame_head(self.charge(), false, false);
+        let head = &head[from..];
+        let mut front = [0; RESERVED + PREFIX];
+        let mut at = front.len();
+        let mut put = |bytes: &[u8]| {
+            at -= bytes.len();
+            front[at..at + bytes.len()].copy_from_slice(bytes);
+        };
+        if self.alone {
+            put(&prefix(self.bytes.len()));
+        }
+        put(head);
+        if delimiter {
+            put(&DELIMITER);
+        }
+        if self.alone {
+            return (front, at, &self.bytes);
+        }
+        let front = &front[at..];
+        let from = RESERVED - front.len();
+        self.bytes[from..RESERVED].copy_from_slice(front);
+        ([0; RESERVED + PREFIX], RESERVED + PREFIX, &self.bytes[from..])
+    }
+}
+
+/// Records have at most [`crate::limit::PAYLOAD_BYTES`], which the queue's bound keeps.
+fn prefix(len: usize) -> [u8; PREFIX] {
+    u32::try_from(len).unwrap_or(u32::MAX).to_le_bytes()
+}
+
+/// A sender that waits for room. One with `granted` holds it already and has yet to be polled.
+#[derive(Debug)]
+struct Waiting {
+    id: u64,
+    charge: usize,
+    granted: bool,
+    waker: Waker,
+}
+
+/// What goes before any record, needs no room, and of which only the latest value counts.
+#[derive(Debug, Default)]
+struct Control {
+    ping: Option<u16>,
+    pong: Option<Vec<u8>>,
+    flow: Option<Flow>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    chunks: VecDeque<Chunk>,
+    queued_records: u32,
+    /// Bytes of chunks, of what the writer holds, and of what is granted.
+    used: usize,
+    budget: usize,
+    max_record: usize,
+    paused: bool,
+    closed: bool,
+    waiting: VecDeque<Waiting>,
+    next_waiter: u64,
+    control: Control,
+    writer: Option<Waker>,
+    spare: Vec<u8>,
+    figures: Figures,
+}
+
+/// What a queue has done and holds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Figures {
+    pub(super) queued_bytes: usize,
+    pub(super) waiting_senders: usize,
+    pub(super) records: u64,
+    pub(super) messages: u64,
+    pub(super) pauses: u64,
+}
+
+/// The send side of one lane.
+#[derive(Debug)]
+pub(super) struct SendQueue {
+    delimiter: bool,
+    inner: Mutex<Inner>,
+}
+
+impl SendQueue {
+    /// With `delimiter`, each message starts with the empty frame that a REQ peer expects.
+    pub(super) fn new(budget: usize, max_record: usize, delimiter: bool) -> Self {
+        let inner = Inner {
+            chunks: VecDeque::new(),
+            queued_records: 0,
+            used: 0,
+            budget,
+            max_record,
+            paused: false,
+            closed: false,
+            waiting: VecDeque::new(),
+            next_waiter: 0,
+            control: Control::default(),
+            writer: None,
+            spare: Vec::new(),
+            figures: Figures::default(),
+        };
+        Self {
+            delimiter,
+            inner: Mutex::new(inner),
+        }
+    }
+
+    /// Whether messages start with an empty frame.
+    pub(super) const fn delimiter(&self) -> bool {
+        self.delimiter
+    }
+
+    /// Takes a record if there is room and nobody waits.
+    pub(super) fn try_push(&self, record: Record<'_>) -> Result<(), Refused> {
+        let mut inner = self.inner.lock();
+        inner.check(record.len())?;
+        let charge = record.len() + PREFIX;
+        if !inner.waiting.is_empty() || !inner.fits(charge) {
+            return Err(Refused::Full);
+        }
+        inner.used += charge;
+        if record.len() >= ALONE_BYTES {
+            inner.append_alone([record.head, record.payload].concat());
+        } else {
+            inner.append(record.head, record.payload);
+        }
+        let writer = inner.writer.take();
+        drop(inner);
+        wake(writer);
+        Ok(())
+    }
+
+    /// The same, waiting in line. `ticket` is `None` at the first call, and is to be [withdrawn](Self::withdraw)
+    /// where it is `Some` and no result was seen.
+    pub(super) fn poll_push(
+        &self,
+        cx: &mut Context<'_>,
+        ticket: &mut Option<u64>,
+        record: &mut Vec<u8>,
+    ) -> Poll<Result<(), Refused>> {
+        let mut inner = self.inner.lock();
+        let charge = record.len() + PREFIX;
+        let checked = inner.check(record.len());
+        if let Some(id) = *ticket {
+            let Some(at) = inner.find(id) else {
+                return Poll::Ready(Err(Refused::Closed));
+            };
+            if checked.is_ok() && !inner.waiting[at].granted {
+                inner.waiting[at].waker.clone_from(cx.waker());
+                return Poll::Pending;
+            }
+            *ticket = None;
+            if checked.is_err() {
+                let wakers = inner.leave(at);
+                drop(inner);
+                wake(wakers);
+                return Poll::Ready(checked);
+            }
+            inner.waiting.remove(at);
+        } else {
+            checked?;
+            if !inner.waiting.is_empty() || !inner.fits(charge) {
+                let id = inner.next_waiter;
+                inner.next_waiter += 1;
+                inner.waiting.push_back(Waiting {
+                    id,
+                    charge,
+                    granted: false,
+                    waker: cx.waker().clone(),
+                });
+                *ticket = Some(id);
+                return Poll::Pending;
+            }
+            inner.used += charge;
+        }
+        if record.len() >= ALONE_BYTES {
+            inner.append_alone(std::mem::take(record));
+        } else {
+            inner.append(record, &[]);
+        }
+        let writer = inner.writer.take();
+        drop(inner);
+        wake(writer);
+        Poll::Ready(Ok(()))
+    }
+
+    /// Gives up a place in the line, and the room that was granted to it.
+    pub(super) fn withdraw(&self, ticket: u64) {
+        let mut inner = self.inner.lock();
+        let Some(at) = inner.find(ticket) else { return };
+        let wakers = inner.leave(at);
+        drop(inner);
+        wake(wakers);
+    }
+
+    /// Asks for a PING; `ttl` in tenths of a second.
+    pub(super) fn ping(&self, ttl: u16) {
+        self.control(|control| control.ping = Some(ttl));
+    }
+
+    /// Answers a PING. A second one before the first is sent replaces it.
+    pub(super) fn pong(&self, context: &[u8]) {
+        self.control(|control| control.pong = Some(context.to_vec()));
+    }
+
+    /// Tells the peer a receive flow.
+    pub(super) fn flow(&self, flow: Flow) {
+        self.control(|control| control.flow = Some(flow));
+    }
+
+    fn control(&self, set: impl FnOnce(&mut Control)) {
+        let mut inner = self.inner.lock();
+        set(&mut inner.control);
+        let writer = inner.writer.take();
+        drop(inner);
+        wake(writer);
+    }
+
+    /// The peer wants no more, or wants more again.
+    pub(super) fn set_paused(&self, paused: bool) {
+        let mut inner = self.inner.lock();
+        if paused && !inner.paused {
+            inner.figures.pauses += 1;
+        }
+        inner.paused = paused;
+        let wakers = inner.grant();
+        drop(inner);
+        wake(wakers);
+    }
+
+    /// Whether the peer wants no more.
+    pub(super) fn paused(&self) -> bool {
+        self.inner.lock().paused
+    }
+
+    /// From now on records have at most that many bytes.
+    pub(super) fn set_max_record(&self, max_record: usize) {
+        self.inner.lock().max_record = max_record;
+    }
+
+    /// Takes no more; what was taken is still there for the writer.
+    pub(super) fn close(&self) {
+        let mut inner = self.inner.lock();
+        inner.closed = true;
+        let waiting = std::mem::take(&mut inner.waiting);
+        for left in waiting.iter().filter(|waiting| waiting.granted) {
+            inner.used -= left.charge;
+        }
+        let writer = inner.writer.take();
+        drop(inner);
+        wake(writer);
+        wake(waiting.into_iter().map(|waiting| waiting.waker));
+    }
+
+    /// Takes no more, and drops what was taken.
+    pub(super) fn clear(&self) {
+        self.close();
+        let mut inner = self.inner.lock();
+        inner.used = 0;
+        inner.queued_records = 0;
+        inner.chunks = VecDeque::new();
+        inner.spare = Vec::new();
+    }
+
+    /// For the writer: waits until something is to be sent, and tells how many records; `None` where the queue is
+    /// closed and empty. `written` is what the writer has sent since.
+    pub(super) fn poll_work(&self, cx: &mut Context<'_>, written: &mut Option<Chunk>) -> Poll<Option<u32>> {
+        let mut inner = self.inner.lock();
+        let wakers = match written.take() {
+            Some(chunk) => inner.written(chunk),
+            None => Vec::new(),
+        };
+        let control = &inner.control;
+        let urgent = control.ping.is_some() || control.pong.is_some() || control.flow.is_some();
+        let poll = if !inner.chunks.is_empty() || urgent {
+            Poll::Ready(Some(inner.queued_records))
+        } else if inner.closed {
+            Poll::Ready(None)
+        } else {
+            inner.writer = Some(cx.waker().clone());
+            Poll::Pending
+        };
+        drop(inner);
+        wake(wakers);
+        poll
+    }
+
+    /// For the writer: the next message, and before it what must not wait, appended to `control`.
+    pub(super) fn take(&self, control: &mut Vec<u8>) -> Option<Chunk> {
+        let mut inner = self.inner.lock();
+        if let Some(ttl) = inner.control.ping.take() {
+            encode_ping(control, ttl, b"");
+        }
+        if let Some(context) = inner.control.pong.take() {
+            encode_pong(control, &context);
+        }
+        if let Some(flow) = inner.control.flow.take() {
+            let record = flow::encode(flow);
+            let (head, from) = frame_head(PREFIX + record.len(), false, false);
+            control.extend_from_slice(&head[from..]);
+            control.extend_from_slice(&prefix(record.len()));
+            control.extend_from_slice(&record);
+        }
+        let chunk = inner.chunks.pop_front()?;
+        inner.queued_records -= chunk.records;
+        inner.figures.records += u64::from(chunk.records);
+        inner.figures.messages += 1;
+        Some(chunk)
+    }
+
+    /// Its figures.
+    pub(super) fn figures(&self) -> Figures {
+        let inner = self.inner.lock();
+        Figures {
+            queued_bytes: inner.used,
+            waiting_senders: inner.waiting.len(),
+            ..inner.figures
+        }
+    }
+}
+
+impl Inner {
+    fn check(&self, len: usize) -> Result<(), Refused> {
+        if self.closed {
+            Err(Refused::Closed)
+        } else if len > self.max_record {
+            Err(Refused::TooLarge)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// A record larger than the budget goes through an empty queue.
+    fn fits(&self, charge: usize) -> bool {
+        !self.paused && (self.used == 0 || self.used + charge <= self.budget)
+    }
+
+    fn find(&self, id: u64) -> Option<usize> {
+        let at = self.waiting.partition_point(|waiting| waiting.id < id);
+        self.waiting
+            .get(at)
+            .is_some_and(|waiting| waiting.id == id)
+            .then_some(at)
+    }
+
+    /// Removes a waiter that got nothing from it; returns who may go on.
+    fn leave(&mut self, at: usize) -> Vec<Waker> {
+        match self.waiting.remove(at) {
+            Some(Waiting {
+                granted: true, charge, ..
+            }) => self.used -= charge,
+            Some(_) => {}
+            None => return Vec::new(),
+        }
+        self.grant()
+    }
+
+    /// Grants room in the order of the line; returns who is to be woken.
+    fn grant(&mut self) -> Vec<Waker> {
+        let mut wakers = Vec::new();
+        let granted = self.waiting.partition_point(|waiting| waiting.granted);
+        for at in granted..self.waiting.len() {
+            let charge = self.waiting[at].charge;
+            if !self.fits(charge) {
+                break;
+            }
+            self.used += charge;
+            let waiting = &mut self.waiting[at];
+            waiting.granted = true;
+            wakers.push(waiting.waker.clone());
+        }
+        wakers
+    }
+
+    fn append_alone(&mut self, record: Vec<u8>) {
+        self.queued_records += 1;
+        self.chunks.push_back(Chunk {
+            bytes: record,
+            records: 1,
+            alone: true,
+        });
+    }
+
+    fn append(&mut self, head: &[u8], payload: &[u8]) {
+        self.queued_records += 1;
+        let len = head.len() + payload.len();
+        let room = |chunk: &Chunk| !chunk.alone && chunk.charge() + PREFIX + len <= COALESCE_BYTES;
+        if !self.chunks.back().is_some_and(room) {
+            let mut bytes = std::mem::take(&mut self.spare);
+            bytes.clear();
+            bytes.resize(RESERVED, 0);
+            self.chunks.push_back(Chunk {
+                bytes,
+                records: 0,
+                alone: false,
+            });
+        }
+        if let Some(chunk) = self.chunks.back_mut() {
+            chunk.records += 1;
+            chunk.bytes.extend_from_slice(&prefix(len));
+            chunk.bytes.extend_from_slice(head);
+            chunk.bytes.extend_from_slice(payload);
+        }
+    }
+
+    fn written(&mut self, chunk: Chunk) -> Vec<Waker> {
+        self.used = self.used.saturating_sub(chunk.charge());
+        let capacity = chunk.bytes.capacity();
+        if !chunk.alone && capacity <= SPARE_BYTES && capacity > self.spare.capacity() {
+            self.spare = chunk.bytes;
+        }
+        if self.waiting.is_empty() {
+            Vec::new()
+        } else {
+            self.grant()
+        }
+    }
+}
+
+fn wake(wakers: impl IntoIterator<Item = Waker>) {
+    wakers.into_iter().for_each(Waker::wake);
+}

@@ -1,0 +1,310 @@
+//! One link: its state and queues, as its tasks and its users share them.
+//!
+//! It must not know how its connections came to be.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use super::greet::Greeted;
+use super::queue::SendQueue;
+use super::reader::{self, Reader};
+use super::state::State;
+use super::{keeper, writer};
+use crate::id::LinkId;
+use crate::permit::{HostPermits, Permit};
+use crate::transport::{
+    BoxFuture, CloseReason, Flow, Held, Lane, Link, LinkStats, Offer, Peer, Record, Refused, Sink, SocketType,
+};
+
+/// What a link is made of.
+pub(super) struct Parts {
+    pub(super) id: LinkId,
+    pub(super) peer: Peer,
+    /// The data lane, then the completion lane where there is one.
+    pub(super) lanes: Vec<Greeted>,
+    /// When its handshake began.
+    pub(super) since: Instant,
+    /// The places it takes among its listener's connections.
+    pub(super) places: Vec<OwnedSemaphorePermit>,
+    pub(super) is_completion: fn(&[u8]) -> bool,
+}
+
+/// What the link's tasks share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) id: LinkId,
+    pub(super) peer: Peer,
+    pub(super) state: State,
+    /// The data lane, then the completion lane where there is one.
+    pub(super) queues: Vec<SendQueue>,
+    pub(super) permits: HostPermits,
+    pub(super) is_completion: fn(&[u8]) -> bool,
+    pub(super) pings: bool,
+    pub(super) since: Instant,
+    pub(super) max_record: AtomicUsize,
+    pub(super) admitted: AtomicBool,
+    pub(super) received: AtomicU64,
+    /// Rises with every read of the lane that carries PING and PONG.
+    pub(super) heard: AtomicU64,
+    pub(super) waiting_bytes: AtomicUsize,
+    pub(super) for_permit: AtomicBool,
+    /// Records of the last read: more than one means that the peer sends batches, and is served by batches.
+    pub(super) last_batch: AtomicU32,
+    /// The newest flow that the peer told.
+    pub(super) peer_flow: Mutex<Flow>,
+    announced: Mutex<Flow>,
+    announces: bool,
+    pub(super) life: Mutex<Life>,
+    runtime: Handle,
+}
+
+/// What is made at the start and given up at the end.
+#[derive(Default)]
+pub(super) struct Life {
+    pub(super) readers: Vec<reader::Unstarted>,
+    pub(super) sink: Option<Arc<dyn Sink>>,
+    pub(super) tasks: Vec<JoinHandle<()>>,
+    pub(super) places: Vec<OwnedSemaphorePermit>,
+    pub(super) finished: bool,
+}
+
+impl fmt::Debug for Life {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Life")
+            .field("started", &self.sink.is_some())
+            .field("finished", &self.finished)
+            .finish()
+    }
+}
+
+impl Shared {
+    /// The queue of a lane; links with one lane have one.
+    pub(super) fn queue(&self, lane: Lane) -> &SendQueue {
+        match (lane, self.queues.as_slice()) {
+            (Lane::Completion, [_, completion]) => completion,
+            (_, queues) => &queues[0],
+        }
+    }
+
+    /// A flow that the peer told. An older one than is known changes nothing.
+    pub(super) fn peer_told(&self, flow: Flow) {
+        let mut known = self.peer_flow.lock();
+        if flow.version > known.version {
+            *known = flow;
+            tracing::debug!(target: "zlink::link", link = self.id.0, paused = flow.paused, "the peer's receive flow");
+            self.queue(Lane::Data).set_paused(flow.paused);
+        }
+    }
+
+    pub(super) fn tell(&self, flow: Flow) {
+        let mut announced = self.announced.lock();
+        if self.announces && flow.version > announced.version {
+            *announced = flow;
+            self.queue(Lane::Completion).flow(flow);
+        }
+    }
+}
+
+/// Makes a link and starts its writers.
+pub(super) fn open(parts: Parts, offer: &Offer) -> Arc<dyn Link> {
+    let Parts {
+        id,
+        peer,
+        lanes,
+        since,
+        places,
+        is_completion,
+    } = parts;
+    let delimiter = peer.socket == SocketType::Req;
+    let queues = lanes
+        .iter()
+        .map(|_| SendQueue::new(offer.budget, offer.max_record, delimiter))
+        .collect();
+    let shared = Arc::new(Shared {
+        id,
+        state: State::new(),
+        queues,
+        permits: offer.permits.clone(),
+        is_completion,
+        pings: lanes.iter().all(|lane| lane.pings),
+        since,
+        max_record: AtomicUsize::new(offer.max_record),
+        admitted: AtomicBool::new(false),
+        received: AtomicU64::new(0),
+        heard: AtomicU64::new(0),
+        waiting_bytes: AtomicUsize::new(0),
+        for_permit: AtomicBool::new(false),
+        last_batch: AtomicU32::new(0),
+        peer_flow: Mutex::new(Flow::default()),
+        announced: Mutex::new(Flow::default()),
+        // Nobody sends requests to a DEALER, and a REQ peer would take the record for its reply.
+        announces: offer.socket == SocketType::Router && peer.socket != SocketType::Req,
+        life: Mutex::new(Life {
+            places,
+            ..Life::default()
+        }),
+        runtime: Handle::current(),
+        peer,
+    });
+    shared.tell(offer.flow);
+    let mut life = shared.life.lock();
+    for (lane, greeted) in lanes.into_iter().enumerate() {
+        let writer = writer::run(shared.clone(), lane, greeted.stream.write);
+        life.tasks.push(tokio::spawn(writer));
+        life.readers.push(reader::Unstarted {
+            lane,
+            read: greeted.stream.read,
+            leftover: greeted.leftover,
+        });
+    }
+    drop(life);
+    tokio::spawn(keeper::run(shared.clone()));
+    Arc::new(OpenLink(shared))
+}
+
+/// A link as its users hold it. When the last of them drops it, it closes.
+#[derive(Debug)]
+struct OpenLink(Arc<Shared>);
+
+impl Drop for OpenLink {
+    fn drop(&mut self) {
+        self.0.state.close(CloseReason::Local("nobody uses the link"));
+    }
+}
+
+impl Link for OpenLink {
+    fn id(&self) -> LinkId {
+        self.0.id
+    }
+
+    fn peer(&self) -> &Peer {
+        &self.0.peer
+    }
+
+    fn start(&self, sink: Arc<dyn Sink>) {
+        let mut life = self.0.life.lock();
+        if life.finished {
+            drop(life);
+            sink.closed(&self.0.state.reason());
+            return;
+        }
+        for unstarted in std::mem::take(&mut life.readers) {
+            let reader = Reader::new(self.0.clone(), sink.clone(), unstarted);
+            life.tasks.push(self.0.runtime.spawn(reader.run()));
+        }
+        life.sink = Some(sink);
+    }
+
+    fn admit(&self, max_record: usize) {
+        self.0.max_record.store(max_record, Ordering::Release);
+        for queue in &self.0.queues {
+            queue.set_max_record(max_record);
+        }
+        self.0.admitted.store(true, Ordering::Release);
+        self.0.state.change(|now| !std::mem::replace(&mut now.admitted, true));
+    }
+
+    fn try_send(&self, lane: Lane, record: Record<'_>) -> Result<(), Refused> {
+        self.0.queue(lane).try_push(record)
+    }
+
+    fn send(&self, lane: Lane, record: Vec<u8>) -> BoxFuture<'static, Result<(), Refused>> {
+        Box::pin(Sending {
+            shared: self.0.clone(),
+            lane,
+            record,
+            ticket: None,
+        })
+    }
+
+    fn announce(&self, flow: Flow) {
+        self.0.tell(flow);
+    }
+
+    fn held(&self) -> Held {
+        Held {
+            by_peer: self.0.queue(Lane::Data).paused(),
+            by_us: self.0.announced.lock().paused,
+            for_permit: self.0.for_permit.load(Ordering::Relaxed),
+        }
+    }
+
+    fn close(&self, reason: CloseReason, linger: Duration) {
+        if linger.is_zero() {
+            self.0.state.close(reason);
+        } else {
+            // What the peer sends is read and dropped: a socket closed over unread bytes loses what it has sent.
+            if self.0.life.lock().sink.is_none() {
+                self.start(Arc::new(Nobody));
+            }
+            self.0.state.linger(reason, Instant::now() + linger);
+        }
+        self.0.queues.iter().for_each(SendQueue::close);
+    }
+
+    fn stats(&self) -> LinkStats {
+        let mut stats = LinkStats {
+            received: self.0.received.load(Ordering::Relaxed),
+            waiting_bytes: self.0.waiting_bytes.load(Ordering::Relaxed),
+            ..LinkStats::default()
+        };
+        for figures in self.0.queues.iter().map(SendQueue::figures) {
+            stats.queued_bytes += figures.queued_bytes;
+            stats.waiting_senders += figures.waiting_senders;
+            stats.sent += figures.records;
+            stats.messages_sent += figures.messages;
+            stats.pauses += figures.pauses;
+        }
+        stats
+    }
+}
+
+/// The sink of a link that is closed before it was started.
+struct Nobody;
+
+impl Sink for Nobody {
+    fn record(&self, _: Lane, _: Bytes, _: Option<Permit>) {}
+    fn closed(&self, _: &CloseReason) {}
+}
+
+/// A send that waits for room.
+struct Sending {
+    shared: Arc<Shared>,
+    lane: Lane,
+    record: Vec<u8>,
+    ticket: Option<u64>,
+}
+
+impl Future for Sending {
+    type Output = Result<(), Refused>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self {
+            shared,
+            lane,
+            record,
+            ticket,
+        } = &mut *self;
+        shared.queue(*lane).poll_push(cx, ticket, record)
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket {
+            self.shared.queue(self.lane).withdraw(ticket);
+        }
+    }
+}

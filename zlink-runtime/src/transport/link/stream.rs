@@ -1,0 +1,186 @@
+//! The byte streams under a link: TCP and Unix sockets, and the seam for any other.
+//!
+//! It must not know ZMTP, lanes or records.
+
+use std::io;
+use std::net::SocketAddr;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream, tcp, unix};
+
+use crate::transport::{BoxFuture, Endpoint};
+
+/// The receiving half of a stream.
+pub(super) trait ReadHalf: AsyncRead + Send + Sync + Unpin {
+    /// Waits until a read would not wait, without reading.
+    fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
+
+    /// Waits until the peer has ended or broken the stream, whether or not all it sent was read. Where a system
+    /// cannot tell, it waits for ever.
+    fn ended(&self) -> BoxFuture<'_, ()>;
+}
+
+/// The sending half of a stream. Dropping it tells the peer that nothing follows.
+pub(super) trait WriteHalf: AsyncWrite + Send + Unpin {}
+impl<W: AsyncWrite + Send + Unpin> WriteHalf for W {}
+
+macro_rules! read_half {
+    ($half:ty) => {
+        impl ReadHalf for $half {
+            fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+                self.as_ref().poll_read_ready(cx)
+            }
+
+            fn ended(&self) -> BoxFuture<'_, ()> {
+                Box::pin(async {
+                    // Of all interests only this one is met by the end of the stream and not by unread bytes.
+                    #[cfg(any(target_os = "linux", target_os = "android"))]
+                    let _ = self.as_ref().ready(tokio::io::Interest::PRIORITY).await;
+                    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+                    std::future::pending::<()>().await;
+                })
+            }
+        }
+    };
+}
+read_half!(tcp::OwnedReadHalf);
+read_half!(unix::OwnedReadHalf);
+
+/// A connected stream.
+pub(super) struct Stream {
+    pub(super) read: Box<dyn ReadHalf>,
+    pub(super) write: Box<dyn WriteHalf>,
+    pub(super) address: Option<SocketAddr>,
+}
+
+impl From<TcpStream> for Stream {
+    fn from(stream: TcpStream) -> Self {
+        // A link joins what waits by itself; a socket that cannot be told so still works.
+        let _ = stream.set_nodelay(true);
+        let address = stream.peer_addr().ok();
+        let (read, write) = stream.into_split();
+        Self {
+            read: Box::new(read),
+            write: Box::new(write),
+            address,
+        }
+    }
+}
+
+impl From<UnixStream> for Stream {
+    fn from(stream: UnixStream) -> Self {
+        let (read, write) = stream.into_split();
+        Self {
+            read: Box::new(read),
+            write: Box::new(write),
+            address: None,
+        }
+    }
+}
+
+/// Connects to where another connection leads.
+pub(super) async fn connect_beside(address: Option<SocketAddr>, endpoint: &Endpoint) -> io::Result<Stream> {
+    match address {
+        Some(address) => Ok(TcpStream::connect(address).await?.into()),
+        None => connect(endpoint).await,
+    }
+}
+
+/// Connects once.
+pub(super) async fn connect(endpoint: &Endpoint) -> io::Result<Stream> {
+    if let Some(path) = endpoint.path() {
+        return Ok(UnixStream::connect(path).await?.into());
+    }
+    let (host, port) = tcp_parts(endpoint)?;
+    Ok(TcpStream::connect((host, port)).await?.into())
+}
+
+fn tcp_parts(endpoint: &Endpoint) -> io::Result<(&str, u16)> {
+    endpoint
+        .host()
+        .zip(endpoint.port())
+        .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))
+}
+
+/// A bound socket.
+pub(super) enum Socket {
+    Tcp(TcpListener),
+    Unix(
+        UnixListener,
+        #[allow(dead_code, reason = "it is there to be dropped")] SocketFile,
+    ),
+}
+
+/// A Unix socket's file, removed with its listener.
+#[derive(Debug)]
+pub(super) struct SocketFile(String);
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        // Where it is gone already, or was replaced by one that cannot be removed, nothing is left to do.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+impl Socket {
+    /// Binds, and tells where. A socket file that nobody listens on is replaced.
+    pub(super) async fn bind(endpoint: &Endpoint) -> io::Result<(Self, Endpoint)> {
+        if let Some(path) = endpoint.path() {
+            let listener = match UnixListener::bind(path) {
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_stale(path).await => {
+                    std::fs::remove_file(path)?;
+                    UnixListener::bind(path)?
+                }
+                bound => bound?,
+            };
+            return Ok((Self::Unix(listener, SocketFile(path.to_owned())), endpoint.clone()));
+        }
+        let (host, port) = tcp_parts(endpoint)?;
+        let listener = match host {
+            "*" => bind_every_interface(port)?,
+            host => TcpListener::bind((host, port)).await?,
+        };
+        let port = listener.local_addr()?.port();
+        Ok((Self::Tcp(listener), endpoint.with_port(port)))
+    }
+
+    /// Takes the next connection.
+    pub(super) async fn accept(&self) -> io::Result<Stream> {
+        Ok(match self {
+            Self::Tcp(listener) => listener.accept().await?.0.into(),
+            Self::Unix(listener, _) => listener.accept().await?.0.into(),
+        })
+    }
+}
+
+/// Whether the file is a socket that refuses connections.
+async fn is_stale(path: &str) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket())
+        && UnixStream::connect(path)
+            .await
+            .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+}
+
+/// IPv6 and IPv4 where the system has both, else IPv4.
+fn bind_every_interface(port: u16) -> io::Result<TcpListener> {
+    use socket2::{Domain, Protocol, Socket, Type};
+    let bind = |domain: Domain, address: SocketAddr| {
+        let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
+        if domain == Domain::IPV6 {
+            socket.set_only_v6(false)?;
+        }
+        socket.set_reuse_address(true)?;
+        socket.set_nonblocking(true)?;
+        socket.bind(&address.into())?;
+        socket.listen(1024)?;
+        TcpListener::from_std(socket.into())
+    };
+    match bind(Domain::IPV6, (std::net::Ipv6Addr::UNSPECIFIED, port).into()) {
+        Err(error) if error.kind() != io::ErrorKind::AddrInUse => {
+            bind(Domain::IPV4, (std::net::Ipv4Addr::UNSPECIFIED, port).into())
+        }
+        bound => bound,
+    }
+}

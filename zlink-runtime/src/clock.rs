@@ -21,6 +21,9 @@ pub(crate) fn timeout(argument: &'static str, value: Duration) -> Result<Duratio
     match u64::try_from(millis) {
         Ok(millis @ 1..=TIMEOUT_MILLIS) => Ok(Duration::from_millis(millis)),
         Ok(0) => Err(ArgumentError::new(argument, "0 is no timeout; give at least 1 ms")),
-        _ => Err(ArgumentError::new(argument, format!("is longer than {TIMEOUT_MILLIS} ms, the most a timeout can be"))),
+        _ => Err(ArgumentError::new(
+            argument,
+            format!("is longer than {TIMEOUT_MILLIS} ms, the most a timeout can be"),
+        )),
     }
 }

@@ -111,7 +111,11 @@ impl Error {
         if message.len() > MAX_ERROR_TEXT {
             message.truncate(message.floor_char_boundary(MAX_ERROR_TEXT));
         }
-        Self { kind, execution, message }
+        Self {
+            kind,
+            execution,
+            message,
+        }
     }
 
     /// Its category.
@@ -143,7 +147,10 @@ pub struct ArgumentError {
 
 impl ArgumentError {
     pub(crate) fn new(argument: &'static str, problem: impl Into<String>) -> Self {
-        Self { argument, problem: problem.into() }
+        Self {
+            argument,
+            problem: problem.into(),
+        }
     }
 
     /// Which argument was refused.
@@ -219,7 +226,10 @@ pub struct ConfigError {
 
 impl ConfigError {
     pub(crate) fn new(place: impl Into<String>, problem: impl Into<String>) -> Self {
-        Self { place: place.into(), problem: problem.into() }
+        Self {
+            place: place.into(),
+            problem: problem.into(),
+        }
     }
 
     /// The registration it is about, such as `mesh "shop"`.

@@ -228,7 +228,10 @@ impl Rid {
     pub fn generate(prefix: &str) -> Result<Self, InvalidId> {
         let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
         if prefix.is_empty() || prefix.len() > 64 || !prefix.bytes().all(legal) {
-            return Err(InvalidId { what: "a RID", problem: Problem::Prefix });
+            return Err(InvalidId {
+                what: "a RID",
+                problem: Problem::Prefix,
+            });
         }
         Self::new(format!("{prefix}-{}", uuid::Uuid::new_v4().hyphenated()))
     }

@@ -45,7 +45,10 @@ impl Source {
         let mut counts = self.0.0.lock();
         let count = want.min(counts.1 - counts.0);
         counts.0 += count;
-        Poll::Ready(Ok(Grant { permits: self.0.clone(), left: count }))
+        Poll::Ready(Ok(Grant {
+            permits: self.0.clone(),
+            left: count,
+        }))
     }
 }
 

@@ -40,7 +40,8 @@ pub trait Transport: Send + Sync + fmt::Debug + 'static {
     ///
     /// # Errors
     /// Where the peer cannot be reached, or its handshake fails or takes longer than two seconds.
-    fn dial<'a>(&'a self, endpoint: &'a Endpoint, offer: Offer) -> BoxFuture<'a, Result<Arc<dyn Link>, TransportError>>;
+    fn dial<'a>(&'a self, endpoint: &'a Endpoint, offer: Offer)
+    -> BoxFuture<'a, Result<Arc<dyn Link>, TransportError>>;
 }
 
 /// A bound endpoint. Dropping it stops accepting; its links live on.

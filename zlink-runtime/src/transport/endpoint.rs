@@ -28,7 +28,10 @@ impl std::str::FromStr for Endpoint {
         if text.starts_with("tcp://") || text.starts_with("ipc://") {
             return Ok(Self(text.to_owned()));
         }
-        Err(InvalidEndpoint { text: text.to_owned(), problem: "write tcp://host:port or ipc://path" })
+        Err(InvalidEndpoint {
+            text: text.to_owned(),
+            problem: "write tcp://host:port or ipc://path",
+        })
     }
 }
 

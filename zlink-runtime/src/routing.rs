@@ -1,0 +1,5 @@
+//! Where a call goes: which member of a channel takes it.
+//!
+//! It must not know how a record travels, or what runs at its target.
+
+pub(crate) mod select;

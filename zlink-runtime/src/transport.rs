@@ -17,6 +17,7 @@ use crate::permit::{HostPermits, Permit};
 
 mod endpoint;
 
+pub use crate::permit::Flow;
 pub use endpoint::{Endpoint, InvalidEndpoint};
 
 /// A boxed future, as object-safe traits need it.
@@ -104,15 +105,6 @@ pub enum Lane {
     Data,
     /// Replies and error completions.
     Completion,
-}
-
-/// The absolute receive flow of a host, numbered so that a late older value is known as one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Flow {
-    /// Rises with every change.
-    pub version: u64,
-    /// Whether peers shall hold requests back.
-    pub paused: bool,
 }
 
 /// Who is at the other end, as the transport handshake told.

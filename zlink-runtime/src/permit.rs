@@ -2,58 +2,197 @@
 //!
 //! It must not know what a job is, or which socket a source reads.
 
-use std::sync::Arc;
+use std::fmt;
+use std::future::poll_fn;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
-use parking_lot::Mutex;
+use crate::sync::Arc;
 
-/// The permits of one host.
-#[derive(Clone, Debug)]
-pub struct HostPermits(Arc<Mutex<(u32, u32)>>);
+mod core;
+mod limits;
+mod word;
+
+use self::core::{Core, Ticket};
+pub use limits::{MAX_PERMITS, PermitLimits};
+
+/// The permits of one host. Clones are the same permits.
+#[derive(Clone)]
+pub struct HostPermits(Arc<Core>);
 
 impl HostPermits {
-    /// A limit of `max` permits, pausing at 80 % and resuming at 60 %.
+    /// A limit of `max` permits (1 to [`MAX_PERMITS`], the nearest of them otherwise) that pauses at 80 % and
+    /// resumes at 60 %.
     #[must_use]
     pub fn new(max: u32) -> Self {
-        Self(Arc::new(Mutex::new((0, max))))
+        Self::with_limits(PermitLimits::of(max))
+    }
+
+    /// Permits within `limits`.
+    #[must_use]
+    pub fn with_limits(limits: PermitLimits) -> Self {
+        Self(Arc::new(Core::new(limits, || crate::clock::now().into_std())))
     }
 
     /// A new source: one peer connection, one local originating owner, …
     #[must_use]
     pub fn source(&self) -> Source {
-        Source(self.clone())
+        Source {
+            permits: self.clone(),
+            ticket: None,
+        }
     }
 
-    /// Permits in use.
+    /// Permits in use: reserved and queued.
     #[must_use]
     pub fn in_use(&self) -> u32 {
-        self.0.lock().0
+        self.0.word().in_use()
+    }
+
+    /// The receive flow that follows from the permits in use.
+    #[must_use]
+    pub fn flow(&self) -> Flow {
+        self.0.flow()
+    }
+
+    /// Follows the receive flow from here on.
+    #[must_use]
+    pub fn watch(&self) -> FlowWatch {
+        let (key, seen) = self.0.watch();
+        FlowWatch {
+            permits: self.clone(),
+            key,
+            seen,
+        }
+    }
+
+    /// Ends every wait, now and from here on, with [`Closed`]. Permits that were granted stay valid until they are
+    /// returned; figures stay readable.
+    pub fn close(&self) {
+        self.0.close();
+    }
+
+    /// All figures at one moment.
+    #[must_use]
+    pub fn status(&self) -> PermitStatus {
+        self.0.status()
     }
 }
 
-/// What waits for permits; at most one waiter at a time.
-#[derive(Debug)]
-pub struct Source(HostPermits);
+impl fmt::Debug for HostPermits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("HostPermits").field(&self.0.word()).finish()
+    }
+}
+
+/// The absolute receive flow of a host, numbered so that a late older value is known as one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flow {
+    /// Rises by one with every change; 0 is the state at the start.
+    pub version: u64,
+    /// Whether peers shall hold requests back.
+    pub paused: bool,
+}
+
+/// What the host's status shows of its permits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PermitStatus {
+    /// The limit and the two counts at which the flow changes.
+    pub limits: PermitLimits,
+    /// Granted, for a record that is not yet a job.
+    pub reserved: u32,
+    /// Attached to a job that has not started.
+    pub queued: u32,
+    /// Sources that wait.
+    pub waiting: usize,
+    /// The receive flow. Its version is the number of changes so far.
+    pub flow: Flow,
+    /// How long the flow was `paused`, all pauses together, the present one included.
+    pub paused_time: Duration,
+    /// How long all permits have been in use without a job starting; `None` while one is free.
+    pub stalled: Option<Duration>,
+}
+
+impl PermitStatus {
+    /// Permits in use: reserved and queued.
+    #[must_use]
+    pub const fn in_use(&self) -> u32 {
+        self.reserved + self.queued
+    }
+}
 
 /// The host's permits are closed: it is shutting down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the host takes no more jobs")]
 pub struct Closed;
 
+/// What waits for permits; at most one waiter at a time. Dropping it gives up its place in the queue.
+pub struct Source {
+    permits: HostPermits,
+    ticket: Option<Ticket>,
+}
+
 impl Source {
-    /// Takes 1 to `want` permits, or waits for at least one.
-    pub fn poll_acquire(&mut self, _cx: &mut Context<'_>, want: u32) -> Poll<Result<Grant, Closed>> {
-        let mut counts = self.0.0.lock();
-        let count = want.min(counts.1 - counts.0);
-        counts.0 += count;
-        Poll::Ready(Ok(Grant {
-            permits: self.0.clone(),
+    /// Takes 1 to `want` permits (at least one, if 0), or waits for at least one behind the sources that wait
+    /// longer. While pending, the source keeps its place, whoever polls next; only the last waker is woken.
+    ///
+    /// # Errors
+    /// Where the permits are closed.
+    pub fn poll_acquire(&mut self, cx: &mut Context<'_>, want: u32) -> Poll<Result<Grant, Closed>> {
+        let core = &self.permits.0;
+        let granted = core.poll_acquire(&mut self.ticket, want.max(1), cx.waker());
+        granted.map_ok(|count| Grant {
+            permits: self.permits.clone(),
             left: count,
-        }))
+        })
+    }
+
+    /// The same as a future. Dropping it before it is ready gives up the place in the queue.
+    ///
+    /// # Errors
+    /// Where the permits are closed.
+    pub async fn acquire(&mut self, want: u32) -> Result<Grant, Closed> {
+        struct Waiting<'a>(&'a mut Source);
+        impl Drop for Waiting<'_> {
+            fn drop(&mut self) {
+                self.0.cancel();
+            }
+        }
+        let waiting = Waiting(self);
+        poll_fn(|cx| waiting.0.poll_acquire(cx, want)).await
+    }
+
+    /// Takes 1 to `want` permits if any is free and no source waits.
+    #[must_use]
+    pub fn try_acquire(&self, want: u32) -> Option<Grant> {
+        let count = self.permits.0.try_acquire(want.max(1))?;
+        Some(Grant {
+            permits: self.permits.clone(),
+            left: count,
+        })
+    }
+
+    /// Gives up the place in the queue, if there is one, and returns what was granted to it unseen.
+    pub fn cancel(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            self.permits.0.cancel(ticket);
+        }
+    }
+}
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        self.cancel();
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source").field("waits", &self.ticket.is_some()).finish()
     }
 }
 
 /// Permits that were granted together; what is not taken returns at once when it is dropped.
-#[derive(Debug)]
 pub struct Grant {
     permits: HostPermits,
     left: u32,
@@ -63,28 +202,99 @@ impl Grant {
     /// One of them, if any is left.
     pub fn take(&mut self) -> Option<Permit> {
         self.left = self.left.checked_sub(1)?;
-        Some(Permit(self.permits.clone()))
+        Some(Permit {
+            permits: self.permits.clone(),
+            queued: false,
+        })
     }
 
     /// How many are left.
     #[must_use]
-    pub fn len(&self) -> u32 {
+    pub const fn len(&self) -> u32 {
         self.left
+    }
+
+    /// Whether none is left.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.left == 0
     }
 }
 
 impl Drop for Grant {
     fn drop(&mut self) {
-        self.permits.0.lock().0 -= self.left;
+        if self.left > 0 {
+            self.permits.0.give_back(self.left, 0);
+        }
+    }
+}
+
+impl fmt::Debug for Grant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Grant").field("left", &self.left).finish()
     }
 }
 
 /// The right to hold one job that has not started. Dropping it returns it, once.
-#[derive(Debug)]
-pub struct Permit(HostPermits);
+pub struct Permit {
+    permits: HostPermits,
+    queued: bool,
+}
+
+impl Permit {
+    /// Counts it as queued from here on: its job stands in an owner's queue.
+    pub(crate) fn queue(&mut self) {
+        if !self.queued {
+            self.queued = true;
+            self.permits.0.queue();
+        }
+    }
+
+    /// Returns it because its job starts.
+    pub(crate) fn start(self) {
+        self.permits.0.started();
+    }
+}
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.0.0.lock().0 -= 1;
+        self.permits.0.give_back(1, u32::from(self.queued));
     }
 }
+
+impl fmt::Debug for Permit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Permit").field("queued", &self.queued).finish()
+    }
+}
+
+/// Follows the receive flow of a host.
+pub struct FlowWatch {
+    permits: HostPermits,
+    key: usize,
+    seen: u64,
+}
+
+impl FlowWatch {
+    /// Waits until the flow differs from what this watch last saw, and returns it as it is then; `None` once the
+    /// permits are closed and nothing is unseen. Changes in between are not told one by one.
+    pub async fn changed(&mut self) -> Option<Flow> {
+        poll_fn(|cx| self.permits.0.poll_changed(self.key, &mut self.seen, cx.waker())).await
+    }
+}
+
+impl Drop for FlowWatch {
+    fn drop(&mut self) {
+        self.permits.0.unwatch(self.key);
+    }
+}
+
+impl fmt::Debug for FlowWatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FlowWatch").field("seen", &self.seen).finish()
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(any(zlink_loom, zlink_shuttle)))]
+mod tests;

@@ -19,6 +19,7 @@ mod endpoint;
 mod link;
 pub mod zmtp;
 
+pub use crate::permit::Flow;
 pub use endpoint::{Endpoint, InvalidEndpoint};
 pub use link::{LinkConfig, LinkTransport};
 
@@ -107,15 +108,6 @@ pub enum Lane {
     Data,
     /// Replies and error completions.
     Completion,
-}
-
-/// The absolute receive flow of a host, numbered so that a late older value is known as one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Flow {
-    /// Rises with every change.
-    pub version: u64,
-    /// Whether peers shall hold requests back.
-    pub paused: bool,
 }
 
 /// Who is at the other end, as the transport handshake told.

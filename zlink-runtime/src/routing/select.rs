@@ -41,7 +41,7 @@ struct State<T> {
     /// The accumulators at position 0 of the cycle; where there is none, as they are now.
     accumulators: Vec<i64>,
     cycle: Option<Cycle>,
-    /// The next position of the cycle; without one, the picks since the list changed.
+    /// The next position of the cycle; without one, the picks since the search for it began.
     cursor: usize,
 }
 
@@ -156,7 +156,8 @@ impl<T: Clone> Selector<T> {
     /// Looks for the cycle of the present list and installs it at the place that picks have reached meanwhile.
     fn prepare(&self, go_on: &mut dyn FnMut() -> bool) {
         let (weights, start) = {
-            let state = lock(&self.state);
+            let mut state = lock(&self.state);
+            state.cursor = 0;
             (state.weights.clone(), state.accumulators.clone())
         };
         let Some(cycle) = Cycle::find(&weights, &start, go_on) else {

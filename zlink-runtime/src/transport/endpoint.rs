@@ -195,13 +195,10 @@ impl std::str::FromStr for Endpoint {
                 Err(InvalidEndpoint { text: shown, problem })
             }
         }
-    }
-}
-
-impl TryFrom<&str> for Endpoint {
-    type Error = InvalidEndpoint;
-    fn try_from(text: &str) -> Result<Self, InvalidEndpoint> {
-        text.parse()
+        Err(InvalidEndpoint {
+            text: text.to_owned(),
+            problem: "write tcp://host:port or ipc://path",
+        })
     }
 }
 

@@ -184,6 +184,9 @@ fn a_cycle_found_late_begins_where_the_calls_have_got_to() {
         let (selector, mut model) = (Selector::new(), Model::default());
         selector.swap(list(&members, str::to_owned));
         model.update(members.map(|(id, weight)| (rid(id), weight)));
+        for _ in 0..meanwhile % 7 {
+            assert_eq!(rid(selector.pick().unwrap()), model.pick().unwrap());
+        }
         let mut left = meanwhile;
         selector.prepare(&mut || {
             // The search goes on while other callers pick.
@@ -243,6 +246,7 @@ fn concurrent_callers_share_one_sequence_across_list_swaps() {
                 scope.spawn(|| {
                     while !done.load(Ordering::Relaxed) {
                         selector.pick();
+                        std::thread::yield_now();
                     }
                 })
             })

@@ -18,6 +18,8 @@ pub use context::{ChannelContext, ChannelTurn, CorrelationId, MessageKind, NodeC
 pub use outbound::Caller;
 pub use server::{ChannelServer, ChannelServerBuilder, NodeServer, NodeServerBuilder};
 
-pub(crate) use inbound::{Inbound, InboundConfig};
-pub(crate) use outbound::{HostState, MeshPath, Outbound};
-pub(crate) use path::{ChannelPath, PathKind};
+pub(crate) use inbound::{Inbound, InboundConfig, Queue};
+pub(crate) use outbound::sealed as caller;
+pub(crate) use server::Handler;
+pub(crate) use outbound::{HostState, Outbound};
+pub(crate) use path::{ChannelPath, MeshPath, PathKind};

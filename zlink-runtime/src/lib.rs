@@ -11,7 +11,37 @@ pub mod transport;
 pub mod rt;
 
 mod call;
+mod channel;
 mod clock;
-#[allow(dead_code, reason = "its callers, the channels, are the next floor to come")]
+mod execution;
+mod host;
+mod mesh;
 mod routing;
 mod sync;
+mod wire;
+
+pub use channel::{Caller, ChannelContext, CorrelationId, MessageKind, NodeContext};
+pub use host::{
+    ChannelControl, ClientServerBuilder, Host, HostBuilder, HostPhase, HostStatus, IntentStatus, JobProfile,
+    JobQueueStatus, ListenerInfo, ListenerKind, MeshBuilder, MeshNode, PeerStatus, ShutdownError, TargetStatus,
+    TopologyPhase, TopologyStatus,
+};
+pub use mesh::{ObjectRole, PeerState};
+pub use message::metadata::{Metadata, MetadataView};
+
+/// What an application names daily.
+pub mod prelude {
+    pub use crate::channel::{ChannelContext, NodeContext};
+    pub use crate::error::{CallError, ErrorKind, Execution, HandlerError};
+    pub use crate::host::Host;
+    pub use crate::id::{ChannelName, MeshName, Rid};
+}
+
+/// Brings in the modules that `zlink_codegen::compile` wrote for a schema in this crate's build script: one for the
+/// namespace that is named, and one beside it for each namespace it imports.
+#[macro_export]
+macro_rules! include_schema {
+    ($namespace:literal) => {
+        include!(concat!(env!("OUT_DIR"), "/", $namespace, ".rs"));
+    };
+}

@@ -21,7 +21,8 @@ mod peer;
 mod sink;
 mod table;
 
-pub(crate) use info::{NodeInfo, ObjectRole, OperationId, Operations, Scope};
+pub use info::ObjectRole;
+pub(crate) use info::{NodeInfo, NodeState, OperationId, Operations, Scope};
 pub(crate) use links::{Links, LinksConfig, Lookup};
 pub(crate) use peer::PeerLink;
 

@@ -20,7 +20,7 @@ pub(crate) use generated::{
     ChannelServer, FlowHead, Hello, NodeState, ObjectRole, Operation, ProbeHead, RecordHead, RecordKind, Reject,
     RejectReason, ReplyHead, RequestHead, SendHead, Topology, Update,
 };
-pub(crate) use write::{call, flow, probe, reply_failed, reply_head, service};
+pub(crate) use write::{CallHead, OperationRef, call, probe, reply_failed, reply_head, service};
 
 /// The protocol major of this runtime.
 pub(crate) const MAJOR: u8 = 1;
@@ -40,12 +40,12 @@ const REQUIRED_FLAGS: u16 = 0x00ff;
 
 /// Whether a record is known, before it is read, as the end of a request: it needs no permit.
 pub(crate) fn is_completion(record: &[u8]) -> bool {
-    record.get(1).is_some_and(|kind| *kind == RecordKind::Reply.to_wire())
+    record.get(1).is_some_and(|kind| *kind == RecordKind::Reply.number())
 }
 
 /// Whether a record carries receive flow, which the link itself applies.
 pub(crate) fn is_flow(record: &[u8]) -> bool {
-    record.get(1).is_some_and(|kind| *kind == RecordKind::Flow.to_wire())
+    record.get(1).is_some_and(|kind| *kind == RecordKind::Flow.number())
 }
 
 /// A part of a record, by position.
@@ -151,7 +151,7 @@ pub(crate) fn parse(record: &[u8]) -> Result<Incoming, Malformed> {
     if head.major != MAJOR {
         return Err(malformed("the record is of another protocol major"));
     }
-    match RecordKind::from_wire(head.kind) {
+    match RecordKind::from_number(head.kind) {
         kind @ (RecordKind::NodeSend | RecordKind::ChannelSend) => {
             let (head, rest) = fixed::<SendHead>(record)?;
             let mut parts = Parts { record, at: record.len() - rest.len() };

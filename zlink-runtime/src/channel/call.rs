@@ -227,7 +227,8 @@ impl<Q: Message, R: Message> IntoFuture for RequestCall<Q, R> {
     type IntoFuture = RequestFuture<Q, R>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let timeout = self.parts.timeout.unwrap_or(self.parts.origin.outbound.request_timeout());
+        let timeout = self.parts.timeout.or(self.parts.target.request_timeout());
+        let timeout = timeout.unwrap_or(self.parts.origin.outbound.request_timeout());
         RequestFuture { running: Running::new(self.parts.exchange(Some(timeout)), self.request), reply: PhantomData }
     }
 }

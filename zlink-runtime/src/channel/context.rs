@@ -10,13 +10,22 @@ use crate::message::metadata::MetadataView;
 use super::outbound::{Caller, Outbound, sealed};
 
 /// How a message was sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum MessageKind {
     /// One way.
     Send,
     /// Somebody waits for a reply.
     Request,
+}
+
+impl fmt::Display for MessageKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            MessageKind::Send => "send",
+            MessageKind::Request => "request",
+        })
+    }
 }
 
 /// Ties a reply to its request: 16 ASCII characters, unique among the requests that its caller's host has waiting.

@@ -33,6 +33,17 @@ pub(super) enum Target {
     Nowhere(Error),
 }
 
+impl Target {
+    /// The timeout of requests there where neither call nor schema gives one.
+    pub(super) fn request_timeout(&self) -> Option<Duration> {
+        match self {
+            Target::Channel(path) => path.request_timeout,
+            Target::Node(mesh, _) => mesh.path.request_timeout,
+            Target::Nowhere(_) => None,
+        }
+    }
+}
+
 /// Everything of an operation but its payload.
 pub(super) struct Exchange {
     outbound: Outbound,

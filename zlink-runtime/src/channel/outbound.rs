@@ -19,9 +19,11 @@ use super::path::{ChannelPath, MeshPath};
 /// Anything that calls can start from: a host, or the context of a running handler.
 pub trait Caller: sealed::Caller {}
 
-pub(super) mod sealed {
+pub(crate) mod sealed {
     /// Keeps [`super::Caller`] ours to extend.
+    #[allow(unnameable_types, reason = "that is what seals it")]
     pub trait Caller {
+        /// The calling side of its host.
         fn outbound(&self) -> &super::Outbound;
 
         /// Whether it is a running handler, which may still call while its host drains.
@@ -58,7 +60,7 @@ struct Paths {
 }
 
 /// A mesh that this process is a node of.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) struct LocalMesh {
     pub(super) path: Arc<MeshPath>,
     /// This node itself, for what is sent to its own RID.

@@ -1,6 +1,7 @@
 //! The one send path of a ChannelName: which of its servers takes the next call. It must not know records.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -26,6 +27,8 @@ pub(crate) enum PathKind {
 pub(crate) struct ChannelPath {
     pub(crate) name: ChannelName,
     pub(crate) kind: PathKind,
+    /// The timeout of requests through it where neither call nor schema gives one.
+    pub(crate) request_timeout: Option<Duration>,
     selector: Selector<Arc<PeerLink>>,
     seen: Mutex<Seen>,
     changed: Notify,
@@ -42,8 +45,8 @@ struct Seen {
 }
 
 impl ChannelPath {
-    pub(crate) fn new(name: ChannelName, kind: PathKind) -> Self {
-        Self { name, kind, selector: Selector::new(), seen: Mutex::new(Seen::default()), changed: Notify::new() }
+    pub(crate) fn new(name: ChannelName, kind: PathKind, request_timeout: Option<Duration>) -> Self {
+        Self { name, kind, request_timeout, selector: Selector::new(), seen: Mutex::new(Seen::default()), changed: Notify::new() }
     }
 
     /// Whether calls wait for a server rather than fail.
@@ -143,4 +146,6 @@ impl ChannelPath {
 pub(crate) struct MeshPath {
     pub(crate) name: MeshName,
     pub(crate) links: Links,
+    /// The timeout of requests through it where neither call nor schema gives one.
+    pub(crate) request_timeout: Option<Duration>,
 }

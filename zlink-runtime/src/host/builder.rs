@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::error::StartError;
 use crate::limit::{DRAIN_TIME, REQUEST_TIMEOUT};
-use crate::transport::Transport;
-use crate::transport::link::LinkTransport;
+use crate::transport::{LinkConfig, LinkTransport, Transport};
+use crate::wire;
 
 use super::{ClientServerBuilder, Host, MeshBuilder, start};
 
@@ -42,8 +42,8 @@ pub struct HostBuilder {
     pub(super) meshes: Vec<MeshBuilder>,
     pub(super) channels: Vec<ClientServerBuilder>,
     pub(super) max_queued_jobs: u32,
-    pub(super) pause_percent: u32,
-    pub(super) resume_percent: u32,
+    pub(super) pause_percent: u8,
+    pub(super) resume_percent: u8,
     pub(super) request_timeout: Duration,
     pub(super) send_timeout: Option<Duration>,
     pub(super) drain_timeout: Duration,
@@ -63,7 +63,7 @@ impl Default for HostBuilder {
             send_timeout: None,
             drain_timeout: DRAIN_TIME,
             workers: None,
-            transport: Arc::new(LinkTransport::new()),
+            transport: Arc::new(LinkTransport::new(LinkConfig::new(wire::is_completion))),
         }
     }
 }
@@ -95,7 +95,7 @@ impl HostBuilder {
 
     /// At how many percent of its jobs the host asks its peers to pause (1 to 100), and at how many to go on (below).
     /// 80 and 60 where it is not set.
-    pub fn pressure(mut self, pause_percent: u32, resume_percent: u32) -> Self {
+    pub fn pressure(mut self, pause_percent: u8, resume_percent: u8) -> Self {
         (self.pause_percent, self.resume_percent) = (pause_percent, resume_percent);
         self
     }

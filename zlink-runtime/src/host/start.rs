@@ -162,10 +162,11 @@ impl Ground {
             let ChannelServer { channel, handlers, dispatch_limit, .. } = server;
             (channel, handlers, self.queue(dispatch_limit))
         });
+        let served = served.collect();
         let inbound = Arc::new(Inbound::new(InboundConfig {
             outbound: self.outbound.clone(),
             permits: self.permits.clone(),
-            channels: served.collect(),
+            channels: served,
             node,
             paths,
             when_draining: ErrorKind::ShuttingDown,
@@ -257,17 +258,14 @@ impl Channel {
 
 /// Tells every socket on which requests arrive whether this host wants more, whenever that changes.
 async fn announce_flow(permits: HostPermits, meshes: Vec<Links>, servers: Vec<Links>) {
-    let mut seen = permits.flow();
-    loop {
+    let mut watch = permits.watch();
+    while let Some(flow) = watch.changed().await {
         for links in meshes.iter().chain(&servers) {
-            links.announce(seen);
+            links.announce(flow);
         }
-        if seen.version > 0 {
-            tracing::info!(
-                target: "zlink::runtime", event_id = "zlink.runtime.host.pressure_changed",
-                state = if seen.paused { "paused" } else { "running" }, version = seen.version
-            );
-        }
-        seen = permits.flow_changed(seen.version).await;
+        tracing::info!(
+            target: "zlink::runtime", event_id = "zlink.runtime.host.pressure_changed",
+            state = if flow.paused { "paused" } else { "running" }, version = flow.version
+        );
     }
 }

@@ -130,7 +130,7 @@ impl Host {
     /// The host at this moment.
     #[must_use]
     pub fn status(&self) -> HostStatus {
-        let counts = self.0.permits.snapshot();
+        let counts = self.0.permits.status();
         HostStatus {
             phase: match self.0.outbound.state() {
                 HostState::Serving => HostPhase::Serving,
@@ -138,14 +138,14 @@ impl Host {
                 HostState::Stopped => HostPhase::Stopped,
             },
             jobs: JobQueueStatus {
-                limit: counts.limit,
-                pause_count: counts.pause_count,
-                resume_count: counts.resume_count,
+                limit: counts.limits.max(),
+                pause_count: counts.limits.pause_count(),
+                resume_count: counts.limits.resume_count(),
                 reserved: counts.reserved,
                 queued: counts.queued,
                 paused: counts.flow.paused,
-                paused_total: counts.paused_total,
-                transitions: counts.transitions,
+                paused_total: counts.paused_time,
+                transitions: counts.flow.version,
             },
             waiting_requests: self.0.outbound.pending().len(),
             observed: clock::now(),

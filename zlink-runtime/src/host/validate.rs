@@ -6,8 +6,8 @@ use std::hash::Hash;
 use crate::channel::{ChannelServer, Handler};
 use crate::clock;
 use crate::error::ConfigError;
-use crate::id::{ChannelName, MeshName, Rid};
-use crate::limit::{MAX_ID_BYTES, MAX_WEIGHT, PAYLOAD_BYTES};
+use crate::id::{ChannelName, MAX_ID_BYTES, MeshName, Rid};
+use crate::limit::{MAX_WEIGHT, PAYLOAD_BYTES};
 use crate::mesh::ObjectRole;
 use crate::permit::PermitLimits;
 use crate::transport::Endpoint;
@@ -247,9 +247,7 @@ fn listen_plan(place: &str, endpoint: &str, advertise: Option<&str>, mistakes: &
         }
         None => Some(Listen { endpoint, advertise: None }),
         Some(host) => {
-            // Port 1 stands for the one that is bound later.
-            let named = endpoint.with_host(host).and_then(|named| named.with_port(1));
-            match mistakes.check(place, named) {
+            match mistakes.check(place, endpoint.with_host(host)) {
                 Some(named) if named.is_wildcard() => {
                     mistakes.add(place, format!("advertises {host:?}, which no peer can dial"));
                     None

@@ -4,8 +4,8 @@ use std::fmt;
 
 use rustc_hash::FxHashMap;
 
-use crate::id::{ChannelName, Generation, MeshName, PacketName, Rid};
-use crate::limit::{ENDPOINT_BYTES, MAX_ID_BYTES, MAX_WEIGHT};
+use crate::id::{ChannelName, Generation, MAX_ID_BYTES, MeshName, PacketName, Rid};
+use crate::limit::{ENDPOINT_BYTES, MAX_WEIGHT};
 use crate::wire;
 
 pub(crate) use crate::wire::NodeState;

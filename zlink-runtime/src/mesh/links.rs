@@ -284,8 +284,15 @@ impl Links {
         self.0.table.lock().links().cloned().collect()
     }
 
-    /// Stops accepting and dialling, lets every link send what it holds for at most `linger`, and closes them all.
-    pub(crate) async fn close(&self, linger: Duration) {
+    /// Ends everything at once, and waits for nothing.
+    pub(crate) fn abandon(&self) {
+        for link in self.stop() {
+            link.close(CloseReason::Local("the host stops"), Duration::ZERO);
+        }
+    }
+
+    /// Stops accepting, dialling and looking after links. Returns the links that are open.
+    fn stop(&self) -> Vec<Arc<dyn Link>> {
         self.0.listener.lock().take();
         for (_, task) in self.0.intents.lock().drain(..) {
             task.abort();
@@ -293,8 +300,12 @@ impl Links {
         if let Some(ticker) = self.0.ticker.lock().take() {
             ticker.abort();
         }
-        let open: Vec<_> = self.0.open.lock().values().cloned().collect();
-        for link in &open {
+        self.0.open.lock().values().cloned().collect()
+    }
+
+    /// Stops accepting and dialling, lets every link send what it holds for at most `linger`, and closes them all.
+    pub(crate) async fn close(&self, linger: Duration) {
+        for link in self.stop() {
             link.close(CloseReason::Local("the host stops"), linger);
         }
         let deadline = clock::now() + linger + Duration::from_secs(1);

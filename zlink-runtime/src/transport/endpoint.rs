@@ -195,10 +195,13 @@ impl std::str::FromStr for Endpoint {
                 Err(InvalidEndpoint { text: shown, problem })
             }
         }
-        Err(InvalidEndpoint {
-            text: text.to_owned(),
-            problem: "write tcp://host:port or ipc://path",
-        })
+    }
+}
+
+impl TryFrom<&str> for Endpoint {
+    type Error = InvalidEndpoint;
+    fn try_from(text: &str) -> Result<Self, InvalidEndpoint> {
+        text.parse()
     }
 }
 

@@ -44,12 +44,12 @@ pub(crate) fn call(out: &mut Vec<u8>, head: &CallHead<'_>) {
     match head.request {
         None => {
             let kind = if head.to_channel { RecordKind::ChannelSend } else { RecordKind::NodeSend };
-            let head = SendHead { major: MAJOR, kind: kind.to_wire(), flags, operation };
+            let head = SendHead { major: MAJOR, kind: kind.number(), flags, operation };
             append(out, &head);
         }
         Some((correlation, timeout_ms)) => {
             let kind = if head.to_channel { RecordKind::ChannelRequest } else { RecordKind::NodeRequest };
-            let kind = kind.to_wire();
+            let kind = kind.number();
             append(out, &RequestHead { major: MAJOR, kind, flags, operation, correlation, timeout_ms, reserved: 0 });
         }
     }
@@ -80,7 +80,7 @@ fn short(out: &mut Vec<u8>, text: &[u8]) {
 
 /// The head of a reply that carries a payload.
 pub(crate) fn reply_head(correlation: u64) -> ReplyHead {
-    let kind = RecordKind::Reply.to_wire();
+    let kind = RecordKind::Reply.number();
     ReplyHead { major: MAJOR, kind, flags: 0, failed: 0, error: 0, executed: 0, reserved: 0, correlation }
 }
 
@@ -97,14 +97,14 @@ pub(crate) fn reply_failed(correlation: u64, error: &Error) -> Vec<u8> {
 /// A whole probe, or its answer.
 pub(crate) fn probe(kind: RecordKind, id: u64) -> Vec<u8> {
     let mut out = Vec::new();
-    append(&mut out, &ProbeHead { major: MAJOR, kind: kind.to_wire(), flags: 0, reserved: 0, id });
+    append(&mut out, &ProbeHead { major: MAJOR, kind: kind.number(), flags: 0, reserved: 0, id });
     out
 }
 
 /// A whole receive flow record.
 pub(crate) fn flow(version: u64, paused: bool) -> Vec<u8> {
     let mut out = Vec::new();
-    let kind = RecordKind::Flow.to_wire();
+    let kind = RecordKind::Flow.number();
     append(&mut out, &FlowHead { major: MAJOR, kind, flags: 0, paused: u32::from(paused), version });
     out
 }
@@ -112,7 +112,7 @@ pub(crate) fn flow(version: u64, paused: bool) -> Vec<u8> {
 /// A whole service record: a head and its encoded message.
 pub(crate) fn service(kind: RecordKind, message: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
-    append(&mut out, &RecordHead { major: MAJOR, kind: kind.to_wire(), flags: 0 });
+    append(&mut out, &RecordHead { major: MAJOR, kind: kind.number(), flags: 0 });
     out.extend_from_slice(message);
     out
 }

@@ -2,5 +2,11 @@
 //!
 //! It owns no behaviour: what stands here is defined in the room it belongs to.
 
+pub use std::future::Future;
+pub use std::marker::{Send, Sync};
+pub use std::sync::Arc;
+
+pub use crate::error::HandlerError;
+pub use crate::id::{ChannelName, MeshName, Rid};
 pub use crate::message::codec::*;
 pub use crate::message::metadata::MetadataKey;

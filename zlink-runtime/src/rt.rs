@@ -3,12 +3,9 @@
 //! It owns no behaviour: what stands here is defined in the room it belongs to.
 
 pub use std::future::Future;
+pub use std::marker::{Send, Sync};
 pub use std::sync::Arc;
 
-pub use crate::channel::{
-    Caller, ChannelContext, ChannelRoute, ChannelServer, ChannelServerBuilder, ChannelTurn, Method, NodeContext,
-    NodeRoute, NodeServer, NodeServerBuilder, NodeTurn, RequestCall, SendCall,
-};
 pub use crate::error::HandlerError;
 pub use crate::id::{ChannelName, MeshName, Rid};
 pub use crate::message::codec::*;

@@ -9,6 +9,7 @@ mod graph;
 mod message;
 mod metadata;
 mod names;
+mod service;
 mod structure;
 mod types;
 mod union;
@@ -74,7 +75,9 @@ const ALLOW: &[&str] = &[
     "clippy::pedantic",
     "clippy::restriction",
     "rustdoc::all",
+    "dead_code",
     "unreachable_patterns",
+    "unreachable_pub",
 ];
 
 /// A module file per namespace, `billing.rs`. They are siblings: whoever uses one declares those it imports beside it.
@@ -136,7 +139,12 @@ fn body(schema: &Schema, at: usize, options: &Options) -> Result<String, Bug> {
         return Ok(String::new());
     }
     // No schema can make a type or module of that name, so the short name is safe.
-    let items = quote! { use #rt as rt; #items };
+    let import = if rt.segments.last().is_some_and(|last| last.ident == "rt") {
+        quote!(use #rt;)
+    } else {
+        quote!(use #rt as rt;)
+    };
+    let items = quote! { #import #items };
     let syntax = |error: syn::Error| Bug::Syntax {
         namespace: namespace.name.clone(),
         error: error.to_string(),
@@ -194,7 +202,12 @@ impl Context<'_> {
             .iter()
             .enumerate()
             .map(|(index, it)| self.message(index, it));
-        quote! { #(#metadata)* #(#enums)* #(#structs)* #(#unions)* #(#messages)* }
+        let services = namespace
+            .services
+            .iter()
+            .enumerate()
+            .map(|(index, it)| self.service(index, it));
+        quote! { #(#metadata)* #(#enums)* #(#structs)* #(#unions)* #(#messages)* #(#services)* }
     }
 
     /// The identifiers of the namespace at hand.

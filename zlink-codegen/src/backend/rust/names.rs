@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, Span};
 
 use crate::ir::{DeclRef, Namespace, Type};
-use crate::name::{assign, camel, rust_ident};
+use crate::name::{Scope, assign, camel, rust_ident, snake, upper};
 
 /// The identifiers of one namespace, by kind and index.
 pub(super) struct Names {
@@ -13,6 +13,21 @@ pub(super) struct Names {
     pub(super) unions: Vec<Ident>,
     pub(super) messages: Vec<Ident>,
     pub(super) metadata: Vec<Ident>,
+    pub(super) services: Vec<ServiceNames>,
+}
+
+/// The identifiers of one service.
+pub(super) struct ServiceNames {
+    /// The trait that its handlers implement.
+    pub(super) handler: Ident,
+    /// The type of its clients.
+    pub(super) client: Ident,
+    /// The constant of its ChannelName.
+    pub(super) channel: Ident,
+    /// The function that makes a server.
+    pub(super) make_server: Ident,
+    /// The function that makes a client.
+    pub(super) make_client: Ident,
 }
 
 impl Names {
@@ -27,16 +42,30 @@ impl Names {
             .chain(messages)
             .map(String::as_str)
             .collect();
-        let mut types = idents(&all, camel, &[]).into_iter();
+        let types = assign(&all, camel, []);
+        let services = services(namespace, &types);
+        // A service's constant keeps its name before that of a metadata key does.
+        let constants = namespace
+            .services
+            .iter()
+            .map(|it| &it.name)
+            .chain(namespace.metadata.iter().map(|it| &it.name));
+        let constants: Vec<&str> = constants.map(String::as_str).collect();
+        let mut constants = idents(&constants, upper, &[]);
+        let metadata = constants.split_off(namespace.services.len());
+        let mut types = types.iter().map(|name| ident(name));
         let mut take = |count: usize| types.by_ref().take(count).collect::<Vec<_>>();
-        let metadata: Vec<&str> = namespace.metadata.iter().map(|it| it.name.as_str()).collect();
         Self {
             module: module(&namespace.name),
             enums: take(namespace.enums.len()),
             structs: take(namespace.structs.len()),
             unions: take(namespace.unions.len()),
             messages: take(namespace.messages.len()),
-            metadata: idents(&metadata, crate::name::upper, &[]),
+            metadata,
+            services: services
+                .zip(constants)
+                .map(|(names, channel)| ServiceNames { channel, ..names })
+                .collect(),
         }
     }
 
@@ -51,6 +80,36 @@ impl Names {
         };
         list.get(at.index).map(|ident| (at, ident))
     }
+}
+
+/// The identifiers of the services beside `types`, which keep theirs.
+fn services(namespace: &Namespace, types: &[String]) -> impl Iterator<Item = ServiceNames> {
+    let names: Vec<&str> = namespace.services.iter().map(|it| it.name.as_str()).collect();
+    let own = namespace.name.rsplit('.').next().unwrap_or_default();
+    let mut scope = Scope::new(types.iter().map(String::as_str));
+    let mut claim = |name: String| ident(&scope.claim(&name));
+    let all = names
+        .iter()
+        .zip(assign(&names, snake, []))
+        .zip(assign(&names, camel, []));
+    let all: Vec<ServiceNames> = all
+        .map(|((name, snake), camel)| {
+            // `billing::server` where the service is what the namespace is about, else `billing::refunds_server`.
+            let prefix = if *name == own {
+                String::new()
+            } else {
+                format!("{snake}_")
+            };
+            ServiceNames {
+                handler: claim(format!("{camel}Handler")),
+                client: claim(format!("{camel}Client")),
+                channel: ident(&snake),
+                make_server: ident(&format!("{prefix}server")),
+                make_client: ident(&format!("{prefix}client")),
+            }
+        })
+        .collect();
+    all.into_iter()
 }
 
 /// One Rust identifier per name, all different, none of `reserved`.

@@ -34,13 +34,19 @@ struct Inner {
 
 impl fmt::Debug for Pending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pending").field("waiting", &self.len()).finish_non_exhaustive()
+        f.debug_struct("Pending")
+            .field("waiting", &self.len())
+            .finish_non_exhaustive()
     }
 }
 
 impl Pending {
     pub(crate) fn new() -> Self {
-        Self(Arc::new(Inner { table: Mutex::new(Table::default()), earlier: Notify::new(), start: clock::now() }))
+        Self(Arc::new(Inner {
+            table: Mutex::new(Table::default()),
+            earlier: Notify::new(),
+            start: clock::now(),
+        }))
     }
 
     /// How many wait.
@@ -55,7 +61,11 @@ impl Pending {
         if earlier {
             self.0.earlier.notify_one();
         }
-        Waiting { pending: self.clone(), key, ended: false }
+        Waiting {
+            pending: self.clone(),
+            key,
+            ended: false,
+        }
     }
 
     /// Ends a request with its reply. Returns whether it still waited.
@@ -76,7 +86,10 @@ impl Pending {
     /// Ends everything that was submitted on a link that is gone: nobody knows whether it ran.
     pub(crate) fn link_lost(&self, link: LinkId, why: &dyn fmt::Display) {
         let wakers = self.0.table.lock().end_all(Some(link), || {
-            Error::unknown(ErrorKind::Unavailable, format!("the link was lost before the reply came: {why}"))
+            Error::unknown(
+                ErrorKind::Unavailable,
+                format!("the link was lost before the reply came: {why}"),
+            )
         });
         wakers.into_iter().for_each(Waker::wake);
     }
@@ -88,11 +101,9 @@ impl Pending {
 
     /// Ends everything, because the host stops.
     pub(crate) fn shut_down(&self) {
-        let wakers = self
-            .0
-            .table
-            .lock()
-            .end_all(None, || Error::unknown(ErrorKind::ShuttingDown, "this host stopped before the reply came"));
+        let wakers = self.0.table.lock().end_all(None, || {
+            Error::unknown(ErrorKind::ShuttingDown, "this host stopped before the reply came")
+        });
         wakers.into_iter().for_each(Waker::wake);
     }
 
@@ -260,7 +271,10 @@ mod tests {
         let pending = Pending::new();
         let waiting = pending.register(in_ms(10));
         waiting.on_link(LINK);
-        assert!(!pending.reply(waiting.key(), LinkId(8), Bytes::new()), "a reply from another link matches nothing");
+        assert!(
+            !pending.reply(waiting.key(), LinkId(8), Bytes::new()),
+            "a reply from another link matches nothing"
+        );
         pending.link_lost(LinkId(8), &"gone");
         assert_eq!(pending.len(), 1);
         pending.link_lost(LINK, &"gone");

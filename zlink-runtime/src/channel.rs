@@ -20,6 +20,6 @@ pub use server::{ChannelServer, ChannelServerBuilder, NodeServer, NodeServerBuil
 
 pub(crate) use inbound::{Inbound, InboundConfig, Queue};
 pub(crate) use outbound::sealed as caller;
-pub(crate) use server::Handler;
 pub(crate) use outbound::{HostState, Outbound};
 pub(crate) use path::{ChannelPath, MeshPath, PathKind};
+pub(crate) use server::Handler;

@@ -97,7 +97,9 @@ impl Caller for Host {}
 
 impl fmt::Debug for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Host").field("state", &self.0.outbound.state()).finish_non_exhaustive()
+        f.debug_struct("Host")
+            .field("state", &self.0.outbound.state())
+            .finish_non_exhaustive()
     }
 }
 

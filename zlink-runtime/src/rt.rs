@@ -6,6 +6,10 @@ pub use std::future::Future;
 pub use std::marker::{Send, Sync};
 pub use std::sync::Arc;
 
+pub use crate::channel::{
+    Caller, ChannelContext, ChannelRoute, ChannelServer, ChannelServerBuilder, ChannelTurn, Method, NodeContext,
+    NodeRoute, NodeServer, NodeServerBuilder, NodeTurn, RequestCall, RequestFuture, SendCall, SendFuture,
+};
 pub use crate::error::HandlerError;
 pub use crate::id::{ChannelName, MeshName, Rid};
 pub use crate::message::codec::*;

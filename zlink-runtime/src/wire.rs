@@ -40,12 +40,12 @@ const REQUIRED_FLAGS: u16 = 0x00ff;
 
 /// Whether a record is known, before it is read, as the end of a request: it needs no permit.
 pub(crate) fn is_completion(record: &[u8]) -> bool {
-    record.get(1).is_some_and(|kind| *kind == RecordKind::Reply.number())
+    record.get(1).is_some_and(|kind| *kind == RecordKind::Reply.to_wire())
 }
 
 /// Whether a record carries receive flow, which the link itself applies.
 pub(crate) fn is_flow(record: &[u8]) -> bool {
-    record.get(1).is_some_and(|kind| *kind == RecordKind::Flow.number())
+    record.get(1).is_some_and(|kind| *kind == RecordKind::Flow.to_wire())
 }
 
 /// A part of a record, by position.
@@ -59,7 +59,10 @@ impl Span {
     fn new(range: Range<usize>) -> Self {
         // A record is at most 2 GiB, which `parse` has checked.
         let narrow = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        Self { from: narrow(range.start), to: narrow(range.end) }
+        Self {
+            from: narrow(range.start),
+            to: narrow(range.end),
+        }
     }
 
     /// The bytes, of the record that the span was made for.
@@ -136,7 +139,10 @@ pub(crate) struct Malformed {
 }
 
 const fn malformed(what: &'static str) -> Malformed {
-    Malformed { what, correlation: None }
+    Malformed {
+        what,
+        correlation: None,
+    }
 }
 
 /// Reads the parts of a record. Nothing is copied and nothing is allocated but an error text.
@@ -151,10 +157,13 @@ pub(crate) fn parse(record: &[u8]) -> Result<Incoming, Malformed> {
     if head.major != MAJOR {
         return Err(malformed("the record is of another protocol major"));
     }
-    match RecordKind::from_number(head.kind) {
+    match RecordKind::from_wire(head.kind) {
         kind @ (RecordKind::NodeSend | RecordKind::ChannelSend) => {
             let (head, rest) = fixed::<SendHead>(record)?;
-            let mut parts = Parts { record, at: record.len() - rest.len() };
+            let mut parts = Parts {
+                record,
+                at: record.len() - rest.len(),
+            };
             let call = parts.call(kind == RecordKind::ChannelSend, head.flags, head.operation);
             call.map(Incoming::Call).map_err(malformed)
         }
@@ -163,21 +172,35 @@ pub(crate) fn parse(record: &[u8]) -> Result<Incoming, Malformed> {
             if head.correlation == 0 {
                 return Err(malformed("a request has correlation 0"));
             }
-            let mut parts = Parts { record, at: record.len() - rest.len() };
+            let mut parts = Parts {
+                record,
+                at: record.len() - rest.len(),
+            };
             match parts.call(kind == RecordKind::ChannelRequest, head.flags, head.operation) {
                 Ok(call) => Ok(Incoming::Call(Call {
                     correlation: Some(head.correlation),
                     timeout_ms: (head.timeout_ms != 0).then_some(head.timeout_ms),
                     ..call
                 })),
-                Err(what) => Err(Malformed { what, correlation: Some(head.correlation) }),
+                Err(what) => Err(Malformed {
+                    what,
+                    correlation: Some(head.correlation),
+                }),
             }
         }
         RecordKind::Reply => parse_reply(record),
-        kind @ (RecordKind::Hello | RecordKind::Admit | RecordKind::Reject | RecordKind::NotRequired
-        | RecordKind::Ready | RecordKind::Update | RecordKind::Retire) => {
+        kind @ (RecordKind::Hello
+        | RecordKind::Admit
+        | RecordKind::Reject
+        | RecordKind::NotRequired
+        | RecordKind::Ready
+        | RecordKind::Update
+        | RecordKind::Retire) => {
             let (head, rest) = fixed::<RecordHead>(record)?;
-            let mut parts = Parts { record, at: record.len() - rest.len() };
+            let mut parts = Parts {
+                record,
+                at: record.len() - rest.len(),
+            };
             parts.blocks(head.flags).map_err(malformed)?;
             Ok(Incoming::Service(kind, parts.rest()))
         }
@@ -194,7 +217,10 @@ pub(crate) fn parse(record: &[u8]) -> Result<Incoming, Malformed> {
             let (head, rest) = fixed::<FlowHead>(record)?;
             nothing_more(record, head.flags, rest)?;
             match head.paused {
-                0 | 1 => Ok(Incoming::Flow { version: head.version, paused: head.paused == 1 }),
+                0 | 1 => Ok(Incoming::Flow {
+                    version: head.version,
+                    paused: head.paused == 1,
+                }),
                 _ => Err(malformed("a receive flow is neither 0 nor 1")),
             }
         }
@@ -204,22 +230,37 @@ pub(crate) fn parse(record: &[u8]) -> Result<Incoming, Malformed> {
 
 fn parse_reply(record: &[u8]) -> Result<Incoming, Malformed> {
     let (head, rest) = fixed::<ReplyHead>(record)?;
-    let mut parts = Parts { record, at: record.len() - rest.len() };
-    let bad = |what| Malformed { what, correlation: Some(head.correlation) };
+    let mut parts = Parts {
+        record,
+        at: record.len() - rest.len(),
+    };
+    let bad = |what| Malformed {
+        what,
+        correlation: Some(head.correlation),
+    };
     parts.blocks(head.flags).map_err(bad)?;
     let payload = parts.rest();
     let result = match (head.failed, head.error, head.executed) {
         (0, 0, 0) => Ok(payload),
         (1, number, executed @ (0 | 1)) => {
             let kind = ErrorKind::from_number(number).ok_or(bad("a reply has an unknown error number"))?;
-            let text = std::str::from_utf8(payload.of(record)).ok().filter(|text| text.len() <= MAX_ERROR_TEXT);
+            let text = std::str::from_utf8(payload.of(record))
+                .ok()
+                .filter(|text| text.len() <= MAX_ERROR_TEXT);
             let text = text.ok_or(bad("the text of an error reply is not UTF-8 of at most 256 bytes"))?;
-            let execution = if executed == 0 { Execution::NotExecuted } else { Execution::Unknown };
+            let execution = if executed == 0 {
+                Execution::NotExecuted
+            } else {
+                Execution::Unknown
+            };
             Err(Error::new(kind, execution, text))
         }
         _ => return Err(bad("a reply combines its result fields in an undefined way")),
     };
-    Ok(Incoming::Reply(Reply { correlation: head.correlation, result }))
+    Ok(Incoming::Reply(Reply {
+        correlation: head.correlation,
+        result,
+    }))
 }
 
 fn fixed<T: Inline>(record: &[u8]) -> Result<(T, &[u8]), Malformed> {
@@ -228,9 +269,16 @@ fn fixed<T: Inline>(record: &[u8]) -> Result<(T, &[u8]), Malformed> {
 }
 
 fn nothing_more(record: &[u8], flags: u16, rest: &[u8]) -> Result<(), Malformed> {
-    let mut parts = Parts { record, at: record.len() - rest.len() };
+    let mut parts = Parts {
+        record,
+        at: record.len() - rest.len(),
+    };
     parts.blocks(flags).map_err(malformed)?;
-    if parts.rest().is_empty() { Ok(()) } else { Err(malformed("bytes follow a record that has no payload")) }
+    if parts.rest().is_empty() {
+        Ok(())
+    } else {
+        Err(malformed("bytes follow a record that has no payload"))
+    }
 }
 
 /// Walks over what follows a head.
@@ -245,16 +293,27 @@ impl Parts<'_> {
             return Err("the record has a required flag that is unknown here");
         }
         let operation = if operation == NAMED {
-            OperationName::Named { channel: self.short()?, packet: self.short()? }
+            OperationName::Named {
+                channel: self.short()?,
+                packet: self.short()?,
+            }
         } else {
             OperationName::Number(operation)
         };
         self.optional(flags)?;
-        let metadata = if flags & FLAG_METADATA == 0 { Span::default() } else { self.long()? };
+        let metadata = if flags & FLAG_METADATA == 0 {
+            Span::default()
+        } else {
+            self.long()?
+        };
         if metadata.of(self.record).len() > METADATA_BYTES {
             return Err("the metadata exceeds 1024 bytes");
         }
-        let content_type = if flags & FLAG_CONTENT_TYPE == 0 { Span::default() } else { self.short()? };
+        let content_type = if flags & FLAG_CONTENT_TYPE == 0 {
+            Span::default()
+        } else {
+            self.short()?
+        };
         if flags & FLAG_CONTENT_TYPE != 0 && content_type.is_empty() {
             return Err("the content type is empty");
         }
@@ -262,7 +321,15 @@ impl Parts<'_> {
             self.take(17)?;
         }
         let payload = self.rest();
-        Ok(Call { to_channel, correlation: None, timeout_ms: None, operation, metadata, content_type, payload })
+        Ok(Call {
+            to_channel,
+            correlation: None,
+            timeout_ms: None,
+            operation,
+            metadata,
+            content_type,
+            payload,
+        })
     }
 
     /// The blocks of a record that has no required flag.

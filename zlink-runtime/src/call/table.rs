@@ -26,7 +26,10 @@ impl Key {
     }
 
     pub(crate) fn from_wire(correlation: u64) -> Self {
-        Self { slot: (correlation & 0xffff_ffff) as u32, turn: (correlation >> 32) as u32 }
+        Self {
+            slot: (correlation & 0xffff_ffff) as u32,
+            turn: (correlation >> 32) as u32,
+        }
     }
 }
 
@@ -101,12 +104,22 @@ impl Table {
     /// Ends all that wait on `link`, or all.
     pub(super) fn end_all(&mut self, link: Option<LinkId>, error: impl Fn() -> Error) -> Vec<Waker> {
         let on_link = |slot: &Slot| matches!(slot.state, State::Waits(_)) && (link.is_none() || slot.link == link);
-        let ended: Vec<u32> = self.slots.iter().filter(|(_, slot)| on_link(slot)).map(|(at, _)| at as u32).collect();
-        ended.into_iter().filter_map(|slot| self.finish(slot, Err(error())).flatten()).collect()
+        let ended: Vec<u32> = self
+            .slots
+            .iter()
+            .filter(|(_, slot)| on_link(slot))
+            .map(|(at, _)| at as u32)
+            .collect();
+        ended
+            .into_iter()
+            .filter_map(|slot| self.finish(slot, Err(error())).flatten())
+            .collect()
     }
 
     pub(super) fn waits_on(&self, link: LinkId) -> bool {
-        self.slots.iter().any(|(_, slot)| slot.link == Some(link) && matches!(slot.state, State::Waits(_)))
+        self.slots
+            .iter()
+            .any(|(_, slot)| slot.link == Some(link) && matches!(slot.state, State::Waits(_)))
     }
 
     /// The first deadline, which the driver is about to sleep for.
@@ -119,7 +132,9 @@ impl Table {
     pub(super) fn expire(&mut self, now: u64, most: usize, error: impl Fn() -> Error) -> Vec<Option<Waker>> {
         let mut wakers = Vec::new();
         while wakers.len() < most {
-            let Some((&tick, &head)) = self.ticks.first_key_value() else { break };
+            let Some((&tick, &head)) = self.ticks.first_key_value() else {
+                break;
+            };
             if tick > now {
                 break;
             }
@@ -132,10 +147,14 @@ impl Table {
 
     /// Takes the outcome, and the entry with it; or keeps the waker.
     pub(super) fn poll(&mut self, key: Key, waker: &Waker) -> Poll<Outcome> {
-        let Some(slot) = self.get(key) else { return Poll::Pending };
+        let Some(slot) = self.get(key) else {
+            return Poll::Pending;
+        };
         match &mut slot.state {
             State::Ended(_) => {
-                let State::Ended(outcome) = self.slots.remove(key.slot as usize).state else { return Poll::Pending };
+                let State::Ended(outcome) = self.slots.remove(key.slot as usize).state else {
+                    return Poll::Pending;
+                };
                 Poll::Ready(outcome)
             }
             State::Waits(Some(known)) if known.will_wake(waker) => Poll::Pending,
@@ -159,12 +178,16 @@ impl Table {
     }
 
     fn get(&mut self, key: Key) -> Option<&mut Slot> {
-        self.slots.get_mut(key.slot as usize).filter(|slot| slot.turn == key.turn)
+        self.slots
+            .get_mut(key.slot as usize)
+            .filter(|slot| slot.turn == key.turn)
     }
 
     fn finish(&mut self, at: u32, outcome: Outcome) -> Option<Option<Waker>> {
         let slot = self.slots.get_mut(at as usize)?;
-        let State::Waits(waker) = &mut slot.state else { return None };
+        let State::Waits(waker) = &mut slot.state else {
+            return None;
+        };
         let waker = waker.take();
         slot.state = State::Ended(outcome);
         self.unthread(at);
@@ -184,7 +207,9 @@ impl Table {
 
     /// Takes a slot out of the list of its tick; harmless where it is in none.
     fn unthread(&mut self, at: u32) {
-        let Some(slot) = self.slots.get_mut(at as usize) else { return };
+        let Some(slot) = self.slots.get_mut(at as usize) else {
+            return;
+        };
         let (before, after, tick) = (slot.before, slot.after, slot.tick);
         let head = before == NONE;
         (slot.before, slot.after) = (NONE, NONE);

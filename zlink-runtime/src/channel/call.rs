@@ -35,7 +35,10 @@ impl Method {
     /// A one-way message.
     #[must_use]
     pub const fn send(packet: &'static str) -> Self {
-        Self { packet, timeout_ms: None }
+        Self {
+            packet,
+            timeout_ms: None,
+        }
     }
 }
 
@@ -47,7 +50,10 @@ struct Origin {
 
 impl Origin {
     fn of(caller: &impl Caller) -> Self {
-        Self { outbound: caller.outbound().clone(), in_turn: caller.in_turn() }
+        Self {
+            outbound: caller.outbound().clone(),
+            in_turn: caller.in_turn(),
+        }
     }
 }
 
@@ -74,7 +80,11 @@ impl ChannelRoute {
                 Target::Nowhere(Error::not_executed(ErrorKind::NotFound, text))
             }
         };
-        Self { origin, channel, target }
+        Self {
+            origin,
+            channel,
+            target,
+        }
     }
 
     /// The same for another name than the schema's.
@@ -147,7 +157,10 @@ impl Parts {
         Self {
             origin: origin.clone(),
             target,
-            operation: OperationId { channel, packet: PacketName::from_static(method.packet) },
+            operation: OperationId {
+                channel,
+                packet: PacketName::from_static(method.packet),
+            },
             timeout: method.timeout_ms.map(|millis| Duration::from_millis(u64::from(millis))),
             metadata: Metadata::new(),
             refused: None,
@@ -173,7 +186,14 @@ impl Parts {
             Some(refused) => Err(refused),
             None => {
                 let Origin { outbound, in_turn } = self.origin;
-                Ok(Exchange::new(outbound, in_turn, self.target, self.operation, self.metadata, timeout))
+                Ok(Exchange::new(
+                    outbound,
+                    in_turn,
+                    self.target,
+                    self.operation,
+                    self.metadata,
+                    timeout,
+                ))
             }
         }
     }
@@ -196,7 +216,11 @@ pub struct RequestCall<Q, R> {
 
 impl<Q: Message, R: Message> RequestCall<Q, R> {
     fn new(parts: Parts, request: Q) -> Self {
-        Self { parts, request, reply: PhantomData }
+        Self {
+            parts,
+            request,
+            reply: PhantomData,
+        }
     }
 
     /// How long the whole call may take, from `.await` to the reply: 1 ms to `i32::MAX` ms, rounded up to whole
@@ -229,7 +253,10 @@ impl<Q: Message, R: Message> IntoFuture for RequestCall<Q, R> {
     fn into_future(self) -> Self::IntoFuture {
         let timeout = self.parts.timeout.or(self.parts.target.request_timeout());
         let timeout = timeout.unwrap_or(self.parts.origin.outbound.request_timeout());
-        RequestFuture { running: Running::new(self.parts.exchange(Some(timeout)), self.request), reply: PhantomData }
+        RequestFuture {
+            running: Running::new(self.parts.exchange(Some(timeout)), self.request),
+            reply: PhantomData,
+        }
     }
 }
 
@@ -308,7 +335,9 @@ impl<M: Message> IntoFuture for SendCall<M> {
     type IntoFuture = SendFuture<M>;
 
     fn into_future(self) -> Self::IntoFuture {
-        SendFuture { running: Running::new(self.parts.exchange(None), self.message) }
+        SendFuture {
+            running: Running::new(self.parts.exchange(None), self.message),
+        }
     }
 }
 
@@ -350,7 +379,11 @@ struct Running<M> {
 
 impl<M: Message> Running<M> {
     fn new(exchange: Result<Exchange, ArgumentError>, message: M) -> Self {
-        Self { exchange: exchange.map_err(Some), waiting: None, message }
+        Self {
+            exchange: exchange.map_err(Some),
+            waiting: None,
+            message,
+        }
     }
 
     /// A reply, or nothing for a send.

@@ -54,7 +54,11 @@ impl Turn {
     }
 
     fn kind(&self) -> MessageKind {
-        if self.correlation.is_some() { MessageKind::Request } else { MessageKind::Send }
+        if self.correlation.is_some() {
+            MessageKind::Request
+        } else {
+            MessageKind::Send
+        }
     }
 }
 

@@ -35,7 +35,12 @@ pub(super) struct Requests<H, Q, R, F> {
 
 impl<H, Q, R, F> Requests<H, Q, R, F> {
     pub(super) fn new(handler: Arc<H>, packet: PacketName, call: F) -> Self {
-        Self { handler, packet, call, types: PhantomData }
+        Self {
+            handler,
+            packet,
+            call,
+            types: PhantomData,
+        }
     }
 }
 
@@ -67,7 +72,10 @@ where
                 }
                 Err(error) => {
                     failed(&packet, "reply_error", &error);
-                    reply.fail(&Error::unknown(ErrorKind::InternalFailure, format!("the handler of {packet} failed")));
+                    reply.fail(&Error::unknown(
+                        ErrorKind::InternalFailure,
+                        format!("the handler of {packet} failed"),
+                    ));
                 }
             }
         }))
@@ -83,7 +91,12 @@ pub(super) struct Sends<H, M, F> {
 
 impl<H, M, F> Sends<H, M, F> {
     pub(super) fn new(handler: Arc<H>, packet: PacketName, call: F) -> Self {
-        Self { handler, packet, call, types: PhantomData }
+        Self {
+            handler,
+            packet,
+            call,
+            types: PhantomData,
+        }
     }
 }
 

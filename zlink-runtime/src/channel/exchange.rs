@@ -97,7 +97,16 @@ impl Exchange {
         metadata: Metadata,
         timeout: Option<Duration>,
     ) -> Self {
-        Self { outbound, in_turn, target, operation, metadata, timeout, deadline: None, stage: Stage::Start }
+        Self {
+            outbound,
+            in_turn,
+            target,
+            operation,
+            metadata,
+            timeout,
+            deadline: None,
+            stage: Stage::Start,
+        }
     }
 
     /// Goes on as far as it can. `waiting` is the request's entry, or nothing for a send.
@@ -141,7 +150,11 @@ impl Exchange {
 
     fn accepted(&mut self) -> Step {
         self.stage = Stage::Sent;
-        if self.timeout.is_some() { Step::Pending } else { Step::Accepted }
+        if self.timeout.is_some() {
+            Step::Pending
+        } else {
+            Step::Accepted
+        }
     }
 
     fn begin(&mut self, cx: &mut Context<'_>, waiting: &mut Option<Waiting>) -> Step {
@@ -182,7 +195,10 @@ impl Exchange {
                 (None, PathKind::RouteMesh(_)) => Err(path.no_server()),
                 (None, PathKind::ServerOnly) => Err(Error::not_executed(
                     ErrorKind::NotConfigured,
-                    format!("this process serves channel {:?} but is no client of it; register the client role", path.name),
+                    format!(
+                        "this process serves channel {:?} but is no client of it; register the client role",
+                        path.name
+                    ),
                 )),
             },
             Target::Node(mesh, rid) if *rid == mesh.own.0 => match mesh.own.1.upgrade() {
@@ -194,7 +210,10 @@ impl Exchange {
                 Lookup::Known => Ok(None),
                 Lookup::Client => Err(Error::not_executed(
                     ErrorKind::NotFound,
-                    format!("{rid} is an Object Client of mesh {:?}, which takes no Node direct calls", mesh.path.name),
+                    format!(
+                        "{rid} is an Object Client of mesh {:?}, which takes no Node direct calls",
+                        mesh.path.name
+                    ),
                 )),
                 Lookup::Unknown => {
                     let text = format!("no node {rid} is a member of mesh {:?}", mesh.path.name);
@@ -208,7 +227,11 @@ impl Exchange {
     /// node one second.
     fn find_route(&self) -> BoxFuture<'static, Result<Route, Error>> {
         let outbound = self.outbound.clone();
-        let send_timeout = if self.timeout.is_some() { None } else { outbound.send_timeout() };
+        let send_timeout = if self.timeout.is_some() {
+            None
+        } else {
+            outbound.send_timeout()
+        };
         let (text, kind, limit, target) = match &self.target {
             Target::Channel(path) => {
                 let text = format!("no server of channel {:?} was ready in time", path.name);
@@ -262,7 +285,11 @@ impl Exchange {
         // links as candidates, and the bound only keeps a misbehaving selector from spinning.
         for _ in 0..64 {
             head.clear();
-            self.head(&mut head, peer.operation(&self.operation), waiting.as_ref().map(Waiting::key));
+            self.head(
+                &mut head,
+                peer.operation(&self.operation),
+                waiting.as_ref().map(Waiting::key),
+            );
             if let Some(entry) = waiting {
                 entry.on_link(peer.id());
             }
@@ -294,7 +321,9 @@ impl Exchange {
         // A request is ended by its deadline, which its entry keeps.
         match self.outbound.send_timeout().filter(|_| self.timeout.is_none()) {
             None => sending,
-            Some(limit) => Box::pin(async move { tokio::time::timeout(limit, sending).await.unwrap_or(Err(Refused::Full)) }),
+            Some(limit) => {
+                Box::pin(async move { tokio::time::timeout(limit, sending).await.unwrap_or(Err(Refused::Full)) })
+            }
         }
     }
 
@@ -324,19 +353,33 @@ impl Exchange {
         });
         let to_channel = self.operation.channel.is_some();
         let metadata = self.metadata.as_bytes();
-        wire::call(out, &CallHead { to_channel, request, operation, metadata, content_type: "" });
+        wire::call(
+            out,
+            &CallHead {
+                to_channel,
+                request,
+                operation,
+                metadata,
+                content_type: "",
+            },
+        );
     }
 }
 
 fn too_large(bytes: usize, most: usize) -> ArgumentError {
-    ArgumentError::new("message", format!("needs {bytes} bytes on the wire; this link carries at most {most}"))
+    ArgumentError::new(
+        "message",
+        format!("needs {bytes} bytes on the wire; this link carries at most {most}"),
+    )
 }
 
 fn refusal(refused: Refused) -> CallError {
     match refused {
-        Refused::Full => {
-            Error::not_executed(ErrorKind::DeadlineExceeded, "no room to send appeared within the send timeout").into()
-        }
+        Refused::Full => Error::not_executed(
+            ErrorKind::DeadlineExceeded,
+            "no room to send appeared within the send timeout",
+        )
+        .into(),
         Refused::TooLarge => ArgumentError::new("message", "exceeds what the link carries").into(),
         Refused::Closed => {
             Error::not_executed(ErrorKind::Unavailable, "the link was lost before it took the call").into()

@@ -76,7 +76,11 @@ struct ByKind<T> {
 
 impl<T> ByKind<T> {
     fn get(&self, request: bool) -> Option<&Arc<dyn Dispatch<T>>> {
-        if request { self.request.as_ref() } else { self.send.as_ref() }
+        if request {
+            self.request.as_ref()
+        } else {
+            self.send.as_ref()
+        }
     }
 }
 
@@ -99,11 +103,22 @@ impl Handlers {
 fn by_packet<T>(handlers: Vec<Handler<T>>) -> Vec<(PacketName, ByKind<T>)> {
     let mut packets: Vec<(PacketName, ByKind<T>)> = Vec::new();
     for handler in handlers {
-        let at = packets.iter().position(|(packet, _)| *packet == handler.packet).unwrap_or_else(|| {
-            packets.push((handler.packet.clone(), ByKind { send: None, request: None }));
-            packets.len() - 1
-        });
-        let Some((_, kinds)) = packets.get_mut(at) else { continue };
+        let at = packets
+            .iter()
+            .position(|(packet, _)| *packet == handler.packet)
+            .unwrap_or_else(|| {
+                packets.push((
+                    handler.packet.clone(),
+                    ByKind {
+                        send: None,
+                        request: None,
+                    },
+                ));
+                packets.len() - 1
+            });
+        let Some((_, kinds)) = packets.get_mut(at) else {
+            continue;
+        };
         match handler.kind {
             MessageKind::Send => kinds.send = Some(handler.dispatch),
             MessageKind::Request => kinds.request = Some(handler.dispatch),
@@ -118,16 +133,30 @@ impl Inbound {
         let mut ids = Vec::new();
         for (channel, handlers, queue) in config.channels {
             for (packet, kinds) in by_packet(handlers) {
-                ids.push(OperationId { channel: Some(channel.clone()), packet: packet.clone() });
+                ids.push(OperationId {
+                    channel: Some(channel.clone()),
+                    packet: packet.clone(),
+                });
                 let handlers = Handlers::Channel(channel.clone(), kinds);
-                entries.push(Arc::new(Entry { packet, handlers, queue: queue.clone() }));
+                entries.push(Arc::new(Entry {
+                    packet,
+                    handlers,
+                    queue: queue.clone(),
+                }));
             }
         }
         if let Some((mesh, handlers, queue)) = config.node {
             for (packet, kinds) in by_packet(handlers) {
-                ids.push(OperationId { channel: None, packet: packet.clone() });
+                ids.push(OperationId {
+                    channel: None,
+                    packet: packet.clone(),
+                });
                 let handlers = Handlers::Node(mesh.clone(), kinds);
-                entries.push(Arc::new(Entry { packet, handlers, queue: queue.clone() }));
+                entries.push(Arc::new(Entry {
+                    packet,
+                    handlers,
+                    queue: queue.clone(),
+                }));
             }
         }
         Self {
@@ -156,7 +185,9 @@ impl Inbound {
                     name => Some(ChannelName::new(name).ok()?),
                 };
                 let packet = PacketName::new(std::str::from_utf8(packet.of(record)).ok()?).ok()?;
-                self.numbers.get(&OperationId { channel, packet }).and_then(|number| self.entries.get(*number))
+                self.numbers
+                    .get(&OperationId { channel, packet })
+                    .and_then(|number| self.entries.get(*number))
             }
         }
         .filter(|entry| matches!(entry.handlers, Handlers::Channel(..)) == call.to_channel)
@@ -178,14 +209,23 @@ impl Inbound {
         let request = call.correlation.is_some();
         let Some(entry) = self.entry(&record, &call).filter(|entry| entry.handlers.has(request)) else {
             let what = if request { "request" } else { "message" };
-            let error = Error::not_executed(ErrorKind::NotFound, format!("the target has no handler for that {what}"));
-            return refuse("no_handler", if call.to_channel { "channel" } else { "node" }, Refusal { error, reply });
+            let error = Error::not_executed(
+                ErrorKind::NotFound,
+                format!("the target has no handler for that {what}"),
+            );
+            return refuse(
+                "no_handler",
+                if call.to_channel { "channel" } else { "node" },
+                Refusal { error, reply },
+            );
         };
         let source = match from {
             From::Link(peer) => peer.rid(),
             From::Own(rid) => rid,
         };
-        let deadline = call.timeout_ms.map(|millis| clock::now() + Duration::from_millis(u64::from(millis)));
+        let deadline = call
+            .timeout_ms
+            .map(|millis| clock::now() + Duration::from_millis(u64::from(millis)));
         let job = CallJob {
             outbound: self.outbound.clone(),
             entry: entry.clone(),
@@ -197,16 +237,27 @@ impl Inbound {
         };
         if let Err(job) = entry.queue.admit(job, permit) {
             let error = Error::not_executed(self.when_draining, "the target takes no new work");
-            refuse("shutdown", entry.handlers.surface(), Refusal { error, reply: job.reply });
+            refuse(
+                "shutdown",
+                entry.handlers.surface(),
+                Refusal {
+                    error,
+                    reply: job.reply,
+                },
+            );
         }
     }
 
     /// Takes a call of this host to its own node: it gets a permit and the queue like any other.
     pub(super) fn deliver_local(own: Arc<Self>, rid: Rid, record: Bytes) -> BoxFuture<'static, Result<(), Refused>> {
         Box::pin(async move {
-            let Ok(Incoming::Call(call)) = wire::parse(&record) else { return Err(Refused::Closed) };
+            let Ok(Incoming::Call(call)) = wire::parse(&record) else {
+                return Err(Refused::Closed);
+            };
             let granted = own.local.lock().await.acquire(1).await;
-            let Some(permit) = granted.ok().and_then(|mut grant| grant.take()) else { return Err(Refused::Closed) };
+            let Some(permit) = granted.ok().and_then(|mut grant| grant.take()) else {
+                return Err(Refused::Closed);
+            };
             own.call(From::Own(&rid), record, call, Some(permit));
             Ok(())
         })
@@ -234,12 +285,21 @@ impl Inbound {
             // What a caller of ours waits for is unusable; whether it ran is not known.
             Some(correlation) if is_reply => {
                 let error = Error::unknown(ErrorKind::ProtocolError, malformed.what);
-                self.outbound.pending().fail(Key::from_wire(correlation), peer.id(), error);
+                self.outbound
+                    .pending()
+                    .fail(Key::from_wire(correlation), peer.id(), error);
             }
             Some(correlation) => {
                 let route = ReplyRoute::Link(peer.clone());
                 let reply = ReplyTo::new(route, correlation, self.outbound.runtime().clone());
-                refuse("invalid_frame", "channel", Refusal { error, reply: Some(reply) });
+                refuse(
+                    "invalid_frame",
+                    "channel",
+                    Refusal {
+                        error,
+                        reply: Some(reply),
+                    },
+                );
             }
             None => refuse("invalid_frame", "channel", Refusal { error, reply: None }),
         }
@@ -258,7 +318,10 @@ impl Upcall for Inbound {
         match wire::parse(&record) {
             Ok(Incoming::Call(call)) => self.call(From::Link(peer), record, call, permit),
             Ok(Incoming::Reply(reply)) => self.reply(peer, &record, reply),
-            Ok(_) => peer.close(CloseReason::Protocol("a record of an unknown kind".into()), Duration::ZERO),
+            Ok(_) => peer.close(
+                CloseReason::Protocol("a record of an unknown kind".into()),
+                Duration::ZERO,
+            ),
             Err(malformed) => self.malformed(peer, malformed, wire::is_completion(&record)),
         }
     }
@@ -280,7 +343,9 @@ impl Upcall for Inbound {
 
 impl fmt::Debug for Inbound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Inbound").field("operations", &self.entries.len()).finish_non_exhaustive()
+        f.debug_struct("Inbound")
+            .field("operations", &self.entries.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -310,27 +375,49 @@ impl Job for CallJob {
 
 impl CallJob {
     fn begin(self) -> Result<Option<BoxFuture<'static, ()>>, Refusal> {
-        let Self { outbound, entry, source, record, call, deadline, reply } = self;
+        let Self {
+            outbound,
+            entry,
+            source,
+            record,
+            call,
+            deadline,
+            reply,
+        } = self;
         if deadline.is_some_and(|deadline| deadline <= clock::now()) {
             // Its caller has ended it; an answer would find nobody.
             if let Some(reply) = reply {
-                reply.fail(&Error::not_executed(ErrorKind::DeadlineExceeded, "the deadline passed before it could start"));
+                reply.fail(&Error::not_executed(
+                    ErrorKind::DeadlineExceeded,
+                    "the deadline passed before it could start",
+                ));
             }
             return Ok(None);
         }
         let problem = match std::str::from_utf8(call.content_type.of(&record)) {
             Ok("" | CONTENT_TYPE) => {
                 let metadata = call.metadata.of(&record);
-                if metadata.is_empty() { None } else { MetadataView::parse(metadata).err().map(|error| error.to_string()) }
+                if metadata.is_empty() {
+                    None
+                } else {
+                    MetadataView::parse(metadata).err().map(|error| error.to_string())
+                }
             }
             _ => Some("the content type is unknown here".to_owned()),
         };
         if let Some(problem) = problem {
-            return Err(Refusal { error: Error::not_executed(ErrorKind::ProtocolError, problem), reply });
+            return Err(Refusal {
+                error: Error::not_executed(ErrorKind::ProtocolError, problem),
+                reply,
+            });
         }
         let turn = Turn {
             outbound,
-            metadata: if call.metadata.is_empty() { Bytes::new() } else { call.metadata.share(&record) },
+            metadata: if call.metadata.is_empty() {
+                Bytes::new()
+            } else {
+                call.metadata.share(&record)
+            },
             correlation: call.correlation,
             packet: entry.packet.clone(),
         };
@@ -338,10 +425,25 @@ impl CallJob {
         let request = call.correlation.is_some();
         let started = match (&entry.handlers, source) {
             (Handlers::Channel(channel, handlers), _) => handlers.get(request).map(|dispatch| {
-                dispatch.start(ChannelTurn { turn, channel: channel.clone() }, payload, reply)
+                dispatch.start(
+                    ChannelTurn {
+                        turn,
+                        channel: channel.clone(),
+                    },
+                    payload,
+                    reply,
+                )
             }),
             (Handlers::Node(mesh, handlers), Some(source)) => handlers.get(request).map(|dispatch| {
-                dispatch.start(NodeTurn { turn, mesh: mesh.clone(), source }, payload, reply)
+                dispatch.start(
+                    NodeTurn {
+                        turn,
+                        mesh: mesh.clone(),
+                        source,
+                    },
+                    payload,
+                    reply,
+                )
             }),
             (Handlers::Node(..), None) => None,
         };
@@ -352,7 +454,11 @@ impl CallJob {
 /// Tells whoever waits, and leaves a record.
 fn refuse(reason: &'static str, surface: &'static str, refusal: Refusal) {
     let Refusal { error, reply } = refusal;
-    let (action, kind) = if reply.is_some() { ("reply_error", "request") } else { ("drop", "send") };
+    let (action, kind) = if reply.is_some() {
+        ("reply_error", "request")
+    } else {
+        ("drop", "send")
+    };
     tracing::warn!(
         target: "zlink::dispatch", event_id = "zlink.dispatch_error", surface, kind, outcome = "failed", reason, action,
         error = %error

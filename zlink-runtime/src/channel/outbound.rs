@@ -89,7 +89,15 @@ impl Outbound {
         let channels = channels.into_iter().map(|path| (path.name.clone(), path)).collect();
         let meshes = meshes
             .into_iter()
-            .map(|(path, rid, inbound)| (path.name.clone(), LocalMesh { path, own: (rid, inbound) }))
+            .map(|(path, rid, inbound)| {
+                (
+                    path.name.clone(),
+                    LocalMesh {
+                        path,
+                        own: (rid, inbound),
+                    },
+                )
+            })
             .collect();
         // A second call would be a bug of the host builder; the first one holds.
         let _ = self.0.paths.set(Paths { channels, meshes });
@@ -159,6 +167,8 @@ impl Outbound {
 
 impl fmt::Debug for Outbound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Outbound").field("state", &self.state()).finish_non_exhaustive()
+        f.debug_struct("Outbound")
+            .field("state", &self.state())
+            .finish_non_exhaustive()
     }
 }

@@ -46,7 +46,14 @@ struct Seen {
 
 impl ChannelPath {
     pub(crate) fn new(name: ChannelName, kind: PathKind, request_timeout: Option<Duration>) -> Self {
-        Self { name, kind, request_timeout, selector: Selector::new(), seen: Mutex::new(Seen::default()), changed: Notify::new() }
+        Self {
+            name,
+            kind,
+            request_timeout,
+            selector: Selector::new(),
+            seen: Mutex::new(Seen::default()),
+            changed: Notify::new(),
+        }
     }
 
     /// Whether calls wait for a server rather than fail.
@@ -76,9 +83,10 @@ impl ChannelPath {
         }
         (seen.unreachable, seen.draining) = (unreachable, draining);
         let same = candidates.len() == seen.candidates.len()
-            && candidates.iter().zip(&seen.candidates).all(|(new, old)| {
-                new.0 == old.0 && new.1 == old.1 && new.2.id() == old.2.id()
-            });
+            && candidates
+                .iter()
+                .zip(&seen.candidates)
+                .all(|(new, old)| new.0 == old.0 && new.1 == old.1 && new.2.id() == old.2.id());
         if same {
             return;
         }
@@ -124,7 +132,11 @@ impl ChannelPath {
             (ErrorKind::Unavailable, "not_ready", text)
         } else {
             let reason = if seen.draining { "draining" } else { "no_member" };
-            (ErrorKind::NotFound, reason, format!("no server of channel {name:?} can be selected"))
+            (
+                ErrorKind::NotFound,
+                reason,
+                format!("no server of channel {name:?} can be selected"),
+            )
         };
         tracing::debug!(target: "zlink::flow", surface = "channel", channel_name = %name, reason, "selection failed");
         Error::not_executed(kind, text)
@@ -137,7 +149,12 @@ impl ChannelPath {
 
     /// The servers that selection has, and their weights.
     pub(crate) fn targets(&self) -> Vec<(Rid, u16)> {
-        self.seen.lock().candidates.iter().map(|(rid, weight, _)| (rid.clone(), *weight)).collect()
+        self.seen
+            .lock()
+            .candidates
+            .iter()
+            .map(|(rid, weight, _)| (rid.clone(), *weight))
+            .collect()
     }
 }
 

@@ -36,7 +36,12 @@ pub(super) struct ReplyTo {
 
 impl ReplyTo {
     pub(super) fn new(route: ReplyRoute, correlation: u64, runtime: Handle) -> Self {
-        Self { route, correlation, runtime, answered: false }
+        Self {
+            route,
+            correlation,
+            runtime,
+            answered: false,
+        }
     }
 
     /// Answers with a reply. One that cannot be encoded, or is too large for the link, becomes an error, whole.
@@ -49,13 +54,24 @@ impl ReplyTo {
             }
             ReplyRoute::Link(peer) => {
                 let head = wire::reply_head(self.correlation).to_bytes();
-                self.post(peer, Record { head: head.as_slice(), payload })
+                self.post(
+                    peer,
+                    Record {
+                        head: head.as_slice(),
+                        payload,
+                    },
+                )
             }
         });
         let failed = match sent {
             Ok(Ok(())) => return Ok(()),
-            Ok(Err(refused)) => Error::unknown(ErrorKind::InternalFailure, format!("the reply was not sent: {refused}")),
-            Err(error) => Error::unknown(ErrorKind::InternalFailure, format!("the reply cannot be encoded: {error}")),
+            Ok(Err(refused)) => {
+                Error::unknown(ErrorKind::InternalFailure, format!("the reply was not sent: {refused}"))
+            }
+            Err(error) => Error::unknown(
+                ErrorKind::InternalFailure,
+                format!("the reply cannot be encoded: {error}"),
+            ),
         };
         self.tell(&failed);
         Err(failed)
@@ -74,7 +90,13 @@ impl ReplyTo {
             }
             ReplyRoute::Link(peer) => {
                 let record = wire::reply_failed(self.correlation, error);
-                if let Err(refused) = self.post(peer, Record { head: &record, payload: &[] }) {
+                if let Err(refused) = self.post(
+                    peer,
+                    Record {
+                        head: &record,
+                        payload: &[],
+                    },
+                ) {
                     tracing::debug!(
                         target: "zlink::dispatch", event_id = "zlink.dispatch_error", %refused, peer = %peer.rid(),
                         reason = "reply_path_missing", outcome = "failed", action = "drop"

@@ -21,7 +21,11 @@ pub(crate) struct Handler<T> {
 
 impl<T> Clone for Handler<T> {
     fn clone(&self) -> Self {
-        Self { kind: self.kind, packet: self.packet.clone(), dispatch: self.dispatch.clone() }
+        Self {
+            kind: self.kind,
+            packet: self.packet.clone(),
+            dispatch: self.dispatch.clone(),
+        }
     }
 }
 
@@ -44,7 +48,11 @@ pub struct ChannelServer {
 impl ChannelServer {
     /// Begins a server of `channel` whose methods are handled by `handler`.
     pub fn builder<H: Send + Sync + 'static>(channel: ChannelName, handler: H) -> ChannelServerBuilder<H> {
-        ChannelServerBuilder { handler: Arc::new(handler), channel, handlers: Vec::new() }
+        ChannelServerBuilder {
+            handler: Arc::new(handler),
+            channel,
+            handlers: Vec::new(),
+        }
     }
 
     /// Serves the channel under another name than its schema's.
@@ -92,7 +100,11 @@ impl<H: Send + Sync + 'static> ChannelServerBuilder<H> {
     {
         let packet = PacketName::from_static(packet);
         let dispatch = Requests::new(self.handler.clone(), packet.clone(), call);
-        self.handlers.push(Handler { kind: MessageKind::Request, packet, dispatch: Arc::new(dispatch) });
+        self.handlers.push(Handler {
+            kind: MessageKind::Request,
+            packet,
+            dispatch: Arc::new(dispatch),
+        });
         self
     }
 
@@ -105,7 +117,11 @@ impl<H: Send + Sync + 'static> ChannelServerBuilder<H> {
     {
         let packet = PacketName::from_static(packet);
         let dispatch = Sends::new(self.handler.clone(), packet.clone(), call);
-        self.handlers.push(Handler { kind: MessageKind::Send, packet, dispatch: Arc::new(dispatch) });
+        self.handlers.push(Handler {
+            kind: MessageKind::Send,
+            packet,
+            dispatch: Arc::new(dispatch),
+        });
         self
     }
 
@@ -130,7 +146,10 @@ pub struct NodeServer {
 impl NodeServer {
     /// Begins a server whose methods are handled by `handler`.
     pub fn builder<H: Send + Sync + 'static>(handler: H) -> NodeServerBuilder<H> {
-        NodeServerBuilder { handler: Arc::new(handler), handlers: Vec::new() }
+        NodeServerBuilder {
+            handler: Arc::new(handler),
+            handlers: Vec::new(),
+        }
     }
 }
 
@@ -157,7 +176,11 @@ impl<H: Send + Sync + 'static> NodeServerBuilder<H> {
     {
         let packet = PacketName::from_static(packet);
         let dispatch = Requests::new(self.handler.clone(), packet.clone(), call);
-        self.handlers.push(Handler { kind: MessageKind::Request, packet, dispatch: Arc::new(dispatch) });
+        self.handlers.push(Handler {
+            kind: MessageKind::Request,
+            packet,
+            dispatch: Arc::new(dispatch),
+        });
         self
     }
 
@@ -170,12 +193,18 @@ impl<H: Send + Sync + 'static> NodeServerBuilder<H> {
     {
         let packet = PacketName::from_static(packet);
         let dispatch = Sends::new(self.handler.clone(), packet.clone(), call);
-        self.handlers.push(Handler { kind: MessageKind::Send, packet, dispatch: Arc::new(dispatch) });
+        self.handlers.push(Handler {
+            kind: MessageKind::Send,
+            packet,
+            dispatch: Arc::new(dispatch),
+        });
         self
     }
 
     /// The server.
     pub fn build(self) -> NodeServer {
-        NodeServer { handlers: self.handlers }
+        NodeServer {
+            handlers: self.handlers,
+        }
     }
 }

@@ -68,7 +68,10 @@ impl Host {
     pub fn mesh(&self, name: &str) -> Result<MeshNode<'_>, ConfigError> {
         match self.0.meshes.iter().find(|mesh| mesh.name.as_str() == name) {
             Some(mesh) => Ok(MeshNode { host: self, mesh }),
-            None => Err(ConfigError::new(format!("mesh {name:?}"), "is not registered with this host")),
+            None => Err(ConfigError::new(
+                format!("mesh {name:?}"),
+                "is not registered with this host",
+            )),
         }
     }
 
@@ -80,7 +83,10 @@ impl Host {
         let name = name.as_ref();
         match self.0.channels.iter().find(|channel| channel.name.as_str() == name) {
             Some(channel) => Ok(ChannelControl { host: self, channel }),
-            None => Err(ConfigError::new(format!("client_server {name:?}"), "is not registered with this host")),
+            None => Err(ConfigError::new(
+                format!("client_server {name:?}"),
+                "is not registered with this host",
+            )),
         }
     }
 
@@ -93,10 +99,20 @@ impl Host {
             ListenerKind::RouteMesh => self.mesh(name)?.mesh.endpoint.clone(),
             ListenerKind::ClientServer => match &self.client_server(name)?.channel.server {
                 Some((_, endpoint)) => endpoint.clone(),
-                None => return Err(ConfigError::new(format!("client_server {name:?}"), "has no Server role here")),
+                None => {
+                    return Err(ConfigError::new(
+                        format!("client_server {name:?}"),
+                        "has no Server role here",
+                    ));
+                }
             },
         };
-        Ok(ListenerInfo { kind, name: name.to_owned(), endpoint, observed: clock::now() })
+        Ok(ListenerInfo {
+            kind,
+            name: name.to_owned(),
+            endpoint,
+            observed: clock::now(),
+        })
     }
 }
 
@@ -228,7 +244,9 @@ fn disconnect(links: &Links, endpoint: &str) -> Result<bool, ConfigError> {
 }
 
 fn parse(endpoint: &str) -> Result<Endpoint, ConfigError> {
-    endpoint.parse().map_err(|error: crate::transport::InvalidEndpoint| ConfigError::new(endpoint, error.to_string()))
+    endpoint
+        .parse()
+        .map_err(|error: crate::transport::InvalidEndpoint| ConfigError::new(endpoint, error.to_string()))
 }
 
 fn intents(links: &Links) -> Vec<IntentStatus> {

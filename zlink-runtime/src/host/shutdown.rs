@@ -82,7 +82,14 @@ impl Inner {
         tracing::info!(
             target: "zlink::runtime", event_id = "zlink.runtime.host.termination_changed", state = "stopped", unfinished
         );
-        if unfinished == 0 { Ok(()) } else { Err(ShutdownError { jobs: unfinished, waited: begin.elapsed() }) }
+        if unfinished == 0 {
+            Ok(())
+        } else {
+            Err(ShutdownError {
+                jobs: unfinished,
+                waited: begin.elapsed(),
+            })
+        }
     }
 
     /// Stops at once and waits for nothing: the last handle is gone.
@@ -95,7 +102,12 @@ impl Inner {
             queue.close();
             queue.abandon();
         }
-        for links in self.meshes.iter().map(|mesh| &mesh.links).chain(self.channels.iter().flat_map(super::Channel::links)) {
+        for links in self
+            .meshes
+            .iter()
+            .map(|mesh| &mesh.links)
+            .chain(self.channels.iter().flat_map(super::Channel::links))
+        {
             links.abandon();
         }
         self.outbound.pending().shut_down();
@@ -110,7 +122,11 @@ async fn futures_join(all: impl Iterator<Item = impl Future<Output = ()>>) {
     let mut all: Vec<_> = all.map(Box::pin).collect();
     std::future::poll_fn(|cx| {
         all.retain_mut(|one| one.as_mut().poll(cx).is_pending());
-        if all.is_empty() { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+        if all.is_empty() {
+            std::task::Poll::Ready(())
+        } else {
+            std::task::Poll::Pending
+        }
     })
     .await;
 }

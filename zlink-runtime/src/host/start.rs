@@ -55,7 +55,11 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         let timeout = mesh.registered.request_timeout;
         let connect = mesh.connect.clone();
         let mesh = ground.mesh(mesh).await;
-        let path = MeshPath { name: mesh.name.clone(), links: mesh.links.clone(), request_timeout: timeout };
+        let path = MeshPath {
+            name: mesh.name.clone(),
+            links: mesh.links.clone(),
+            request_timeout: timeout,
+        };
         mesh_paths.push((Arc::new(path), rid, Arc::downgrade(&mesh._inbound)));
         meshes.push((mesh, connect));
     }
@@ -66,7 +70,11 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     }
     ground.outbound.set_paths(ground.paths.iter().cloned(), mesh_paths);
     if !ground.mistakes.is_empty() {
-        for links in meshes.iter().map(|(mesh, _)| &mesh.links).chain(channels.iter().flat_map(|(one, _)| one.links())) {
+        for links in meshes
+            .iter()
+            .map(|(mesh, _)| &mesh.links)
+            .chain(channels.iter().flat_map(|(one, _)| one.links()))
+        {
             links.close(Duration::ZERO).await;
         }
         ground.workers.stop();
@@ -77,16 +85,23 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         ground.runtime.spawn(announce_flow(
             ground.permits.clone(),
             meshes.iter().map(|(mesh, _)| mesh.links.clone()).collect(),
-            channels.iter().filter_map(|(channel, _)| Some(channel.server.as_ref()?.0.clone())).collect(),
+            channels
+                .iter()
+                .filter_map(|(channel, _)| Some(channel.server.as_ref()?.0.clone()))
+                .collect(),
         )),
     ];
     // Everything that a peer may ask for is there: now peers may come.
     for (mesh, connect) in &meshes {
-        connect.iter().for_each(|(endpoint, rid)| mesh.links.connect(endpoint.clone(), rid.clone()));
+        connect
+            .iter()
+            .for_each(|(endpoint, rid)| mesh.links.connect(endpoint.clone(), rid.clone()));
     }
     for (channel, connect) in &channels {
         let Some(client) = &channel.client else { continue };
-        connect.iter().for_each(|(endpoint, rid)| client.connect(endpoint.clone(), rid.clone()));
+        connect
+            .iter()
+            .for_each(|(endpoint, rid)| client.connect(endpoint.clone(), rid.clone()));
         if let Some((server, endpoint)) = &channel.server {
             client.connect(endpoint.clone(), Some(server.local().rid));
         }
@@ -146,20 +161,44 @@ impl Ground {
     }
 
     async fn mesh(&mut self, plan: MeshPlan) -> Mesh {
-        let MeshPlan { name, rid, listen, registered, .. } = plan;
+        let MeshPlan {
+            name,
+            rid,
+            listen,
+            registered,
+            ..
+        } = plan;
         let timeout = registered.request_timeout;
-        let channels: Vec<_> = registered.servers.iter().map(|one| (one.channel.clone(), weight(one))).collect();
+        let channels: Vec<_> = registered
+            .servers
+            .iter()
+            .map(|one| (one.channel.clone(), weight(one)))
+            .collect();
         let mut paths = Vec::new();
-        for channel in registered.servers.iter().map(|server| &server.channel).chain(&registered.clients) {
+        for channel in registered
+            .servers
+            .iter()
+            .map(|server| &server.channel)
+            .chain(&registered.clients)
+        {
             let kind = PathKind::RouteMesh(name.clone());
             paths.push(self.path(ChannelPath::new(channel.clone(), kind, timeout)));
         }
         let node = (!registered.node.is_empty()).then(|| {
-            let handlers = registered.node.into_iter().flat_map(|NodeServer { handlers }| handlers).collect();
+            let handlers = registered
+                .node
+                .into_iter()
+                .flat_map(|NodeServer { handlers }| handlers)
+                .collect();
             (name.clone(), handlers, self.queue(DISPATCH_LIMIT))
         });
         let served = registered.servers.into_iter().map(|server| {
-            let ChannelServer { channel, handlers, dispatch_limit, .. } = server;
+            let ChannelServer {
+                channel,
+                handlers,
+                dispatch_limit,
+                ..
+            } = server;
             (channel, handlers, self.queue(dispatch_limit))
         });
         let served = served.collect();
@@ -186,11 +225,22 @@ impl Ground {
         };
         let links = self.links(info, registered.link_budget, inbound.clone());
         let endpoint = self.listen(format!("mesh {:?}", name.as_str()), &links, listen).await;
-        Mesh { name, links, endpoint, _inbound: inbound }
+        Mesh {
+            name,
+            links,
+            endpoint,
+            _inbound: inbound,
+        }
     }
 
     async fn channel(&mut self, plan: ChannelPlan) -> Channel {
-        let ChannelPlan { name, listen, max_message, registered, .. } = plan;
+        let ChannelPlan {
+            name,
+            listen,
+            max_message,
+            registered,
+            ..
+        } = plan;
         let info = |scope: Scope, prefix: &str, channels, inbound: &Inbound| {
             Rid::generate(prefix).map(|rid| NodeInfo {
                 scope,
@@ -223,7 +273,9 @@ impl Ground {
             let inbound = inbound(self, vec![(name.clone(), registration.handlers, queue)], Vec::new());
             if let Ok(info) = info(Scope::ChannelServer(name.clone()), "server", channels, &inbound) {
                 let links = self.links(info, registered.link_budget, inbound);
-                let endpoint = self.listen(format!("client_server {:?}", name.as_str()), &links, listen).await;
+                let endpoint = self
+                    .listen(format!("client_server {:?}", name.as_str()), &links, listen)
+                    .await;
                 server = Some((links, endpoint));
             }
         }

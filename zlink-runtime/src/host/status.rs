@@ -183,7 +183,13 @@ fn topology(
                 paused |= link.link().held().by_peer;
                 pauses += link.link().stats().pauses;
             }
-            PeerStatus { rid, state, failure, paused, pauses }
+            PeerStatus {
+                rid,
+                state,
+                failure,
+                paused,
+                pauses,
+            }
         })
         .collect();
     let missing = |peer: &PeerStatus| matches!(peer.state, PeerState::Connecting | PeerState::NotConnected);
@@ -194,10 +200,19 @@ fn topology(
         HostState::Serving => TopologyPhase::Ready,
     };
     let targets = |path: &crate::channel::ChannelPath| {
-        path.targets().into_iter().map(|(rid, weight)| TargetStatus { rid, weight }).collect()
+        path.targets()
+            .into_iter()
+            .map(|(rid, weight)| TargetStatus { rid, weight })
+            .collect()
     };
     let ours = host.outbound.channels().filter(|path| is_ours(path));
     let mut channels: Vec<_> = ours.map(|path| (path.name.clone(), targets(path))).collect();
     channels.sort_by(|a, b| a.0.cmp(&b.0));
-    TopologyStatus { name: name.to_owned(), phase, peers, channels, observed: clock::now() }
+    TopologyStatus {
+        name: name.to_owned(),
+        phase,
+        peers,
+        channels,
+        observed: clock::now(),
+    }
 }

@@ -77,13 +77,28 @@ pub(super) fn validate(host: HostBuilder) -> Result<Plan, Vec<ConfigError>> {
         mistakes.add("host", "0 workers run no handler; give at least 1");
     }
     one_path_per_channel(&host, &mut mistakes);
-    let meshes: Vec<_> = host.meshes.into_iter().filter_map(|mesh| mesh_plan(mesh, &mut mistakes)).collect();
+    let meshes: Vec<_> = host
+        .meshes
+        .into_iter()
+        .filter_map(|mesh| mesh_plan(mesh, &mut mistakes))
+        .collect();
     for name in repeated(meshes.iter().map(|mesh| mesh.name.clone())) {
-        mistakes.add(&format!("mesh {:?}", name.as_str()), "is registered twice; a host has one node per mesh");
+        mistakes.add(
+            &format!("mesh {:?}", name.as_str()),
+            "is registered twice; a host has one node per mesh",
+        );
     }
-    let channels: Vec<_> = host.channels.into_iter().filter_map(|one| channel_plan(one, &mut mistakes)).collect();
+    let channels: Vec<_> = host
+        .channels
+        .into_iter()
+        .filter_map(|one| channel_plan(one, &mut mistakes))
+        .collect();
     match limits {
-        Some(limits) if mistakes.0.is_empty() => Ok(Plan { limits, meshes, channels }),
+        Some(limits) if mistakes.0.is_empty() => Ok(Plan {
+            limits,
+            meshes,
+            channels,
+        }),
         _ => Err(mistakes.0),
     }
 }
@@ -100,13 +115,23 @@ fn repeated<T: Eq + Hash + Clone + Ord>(items: impl Iterator<Item = T>) -> Vec<T
 fn one_path_per_channel(host: &HostBuilder, mistakes: &mut Mistakes) {
     let mut paths: HashMap<&ChannelName, Vec<String>> = HashMap::new();
     for mesh in &host.meshes {
-        let names: HashSet<_> = mesh.servers.iter().map(|server| &server.channel).chain(&mesh.clients).collect();
+        let names: HashSet<_> = mesh
+            .servers
+            .iter()
+            .map(|server| &server.channel)
+            .chain(&mesh.clients)
+            .collect();
         for name in names {
             paths.entry(name).or_default().push(format!("mesh {:?}", mesh.name));
         }
     }
     for channel in &host.channels {
-        let names: HashSet<_> = channel.servers.iter().map(|server| &server.channel).chain(&channel.clients).collect();
+        let names: HashSet<_> = channel
+            .servers
+            .iter()
+            .map(|server| &server.channel)
+            .chain(&channel.clients)
+            .collect();
         for name in names {
             paths.entry(name).or_default().push("client_server".to_owned());
         }
@@ -115,7 +140,11 @@ fn one_path_per_channel(host: &HostBuilder, mistakes: &mut Mistakes) {
     clashes.sort_unstable();
     for (name, mut paths) in clashes {
         paths.sort_unstable();
-        let problem = format!("leads to {} paths ({}); a host has one per name", paths.len(), paths.join(", "));
+        let problem = format!(
+            "leads to {} paths ({}); a host has one per name",
+            paths.len(),
+            paths.join(", ")
+        );
         mistakes.add(&format!("channel {:?}", name.as_str()), problem);
     }
 }
@@ -125,24 +154,36 @@ fn mesh_plan(mesh: MeshBuilder, mistakes: &mut Mistakes) -> Option<MeshPlan> {
     let name = mistakes.check(&place, MeshName::new(&mesh.name));
     let rid = match (&mesh.rid, &mesh.rid_prefix) {
         (Some(_), Some(_)) => {
-            mistakes.add(&place, "has a fixed RID and a prefix for a made one; remove one of them");
+            mistakes.add(
+                &place,
+                "has a fixed RID and a prefix for a made one; remove one of them",
+            );
             None
         }
         (Some(rid), None) => mistakes.check(&place, Rid::new(rid)),
         (None, prefix) => mistakes.check(&place, Rid::generate(prefix.as_deref().unwrap_or("node"))),
     };
     if mesh.role != ObjectRole::None {
-        let problem = format!("has the object role {:?}, which needs a Location Store; this host has none", mesh.role);
+        let problem = format!(
+            "has the object role {:?}, which needs a Location Store; this host has none",
+            mesh.role
+        );
         mistakes.add(&place, problem);
         if mesh.rid.is_some() {
             mistakes.add(&place, "has a fixed RID; with an object role a node needs a made one");
         }
         if mesh.role == ObjectRole::Client && !mesh.node.is_empty() {
-            mistakes.add(&place, "handles Node direct calls, which an Object Client cannot receive");
+            mistakes.add(
+                &place,
+                "handles Node direct calls, which an Object Client cannot receive",
+            );
         }
     }
     for name in repeated(mesh.servers.iter().map(|server| &server.channel).chain(&mesh.clients)) {
-        let problem = format!("takes part twice in channel {:?}; a node is its Server or its Client, once", name.as_str());
+        let problem = format!(
+            "takes part twice in channel {:?}; a node is its Server or its Client, once",
+            name.as_str()
+        );
         mistakes.add(&place, problem);
     }
     for server in &mesh.servers {
@@ -150,7 +191,13 @@ fn mesh_plan(mesh: MeshBuilder, mistakes: &mut Mistakes) -> Option<MeshPlan> {
     }
     handler_mistakes(&place, mesh.node.iter().flat_map(|node| &node.handlers), mistakes);
     if !(1..=PAYLOAD_BYTES).contains(&mesh.max_message) {
-        mistakes.add(&place, format!("max_message is {}; it must be 1 to {PAYLOAD_BYTES} bytes", mesh.max_message));
+        mistakes.add(
+            &place,
+            format!(
+                "max_message is {}; it must be 1 to {PAYLOAD_BYTES} bytes",
+                mesh.max_message
+            ),
+        );
     }
     if let Some(timeout) = mesh.request_timeout {
         mistakes.check(&place, clock::timeout("request_timeout", timeout));
@@ -165,18 +212,35 @@ fn mesh_plan(mesh: MeshBuilder, mistakes: &mut Mistakes) -> Option<MeshPlan> {
         Some(listen) => listen_plan(&place, listen, mesh.advertise.as_deref(), mistakes),
     };
     let connect = connect_plan(&place, &mesh.connect, mistakes);
-    Some(MeshPlan { name: name?, rid: rid?, listen: listen?, connect: connect?, registered: mesh })
+    Some(MeshPlan {
+        name: name?,
+        rid: rid?,
+        listen: listen?,
+        connect: connect?,
+        registered: mesh,
+    })
 }
 
 fn channel_plan(channel: ClientServerBuilder, mistakes: &mut Mistakes) -> Option<ChannelPlan> {
-    let names: Vec<_> = channel.servers.iter().map(|server| &server.channel).chain(&channel.clients).collect();
+    let names: Vec<_> = channel
+        .servers
+        .iter()
+        .map(|server| &server.channel)
+        .chain(&channel.clients)
+        .collect();
     let Some(name) = names.first().map(|name| (*name).clone()) else {
-        mistakes.add("client_server", "has no role; give it a server with serve(…), a client with client(…), or both");
+        mistakes.add(
+            "client_server",
+            "has no role; give it a server with serve(…), a client with client(…), or both",
+        );
         return None;
     };
     let place = format!("client_server {:?}", name.as_str());
     if let Some(other) = names.iter().find(|other| ***other != name) {
-        let problem = format!("names channel {:?}, too; register each channel with a call of its own", other.as_str());
+        let problem = format!(
+            "names channel {:?}, too; register each channel with a call of its own",
+            other.as_str()
+        );
         mistakes.add(&place, problem);
     }
     if channel.servers.len() > 1 || channel.clients.len() > 1 {
@@ -187,17 +251,27 @@ fn channel_plan(channel: ClientServerBuilder, mistakes: &mut Mistakes) -> Option
         server_mistakes(&place, server, mistakes);
     }
     if channel.max_message > PAYLOAD_BYTES {
-        mistakes.add(&place, format!("max_message is {}; at most {PAYLOAD_BYTES} bytes", channel.max_message));
+        mistakes.add(
+            &place,
+            format!("max_message is {}; at most {PAYLOAD_BYTES} bytes", channel.max_message),
+        );
     }
     common_mistakes(&place, channel.link_budget, &channel.security_identity, mistakes);
     if !serves && (channel.listen.is_some() || channel.advertise.is_some()) {
-        mistakes.add(&place, "listens, but has no Server role; remove listen, or serve the channel");
+        mistakes.add(
+            &place,
+            "listens, but has no Server role; remove listen, or serve the channel",
+        );
     }
     if !calls && !channel.connect.is_empty() {
-        mistakes.add(&place, "connects, but has no Client role; remove connect, or add client(…)");
+        mistakes.add(
+            &place,
+            "connects, but has no Client role; remove connect, or add client(…)",
+        );
     }
     if serves && !calls && channel.listen.is_none() {
-        let problem = "serves nobody: it has no listen endpoint, there is no Location Store, and this host is no client";
+        let problem =
+            "serves nobody: it has no listen endpoint, there is no Location Store, and this host is no client";
         mistakes.add(&place, problem);
     }
     if calls && !serves && channel.connect.is_empty() {
@@ -207,17 +281,36 @@ fn channel_plan(channel: ClientServerBuilder, mistakes: &mut Mistakes) -> Option
     let endpoint = channel.listen.as_deref().unwrap_or("tcp://127.0.0.1:0");
     let listen = listen_plan(&place, endpoint, channel.advertise.as_deref(), mistakes);
     let connect = connect_plan(&place, &channel.connect, mistakes);
-    let max_message = if channel.max_message == 0 { PAYLOAD_BYTES } else { channel.max_message };
-    Some(ChannelPlan { name, listen: listen?, connect: connect?, max_message, registered: channel })
+    let max_message = if channel.max_message == 0 {
+        PAYLOAD_BYTES
+    } else {
+        channel.max_message
+    };
+    Some(ChannelPlan {
+        name,
+        listen: listen?,
+        connect: connect?,
+        max_message,
+        registered: channel,
+    })
 }
 
 fn server_mistakes(place: &str, server: &ChannelServer, mistakes: &mut Mistakes) {
     let name = server.channel.as_str();
     if server.weight > u32::from(MAX_WEIGHT) {
-        mistakes.add(place, format!("channel {name:?} has weight {}; it must be 0 to {MAX_WEIGHT}", server.weight));
+        mistakes.add(
+            place,
+            format!(
+                "channel {name:?} has weight {}; it must be 0 to {MAX_WEIGHT}",
+                server.weight
+            ),
+        );
     }
     if server.dispatch_limit == 0 {
-        mistakes.add(place, format!("channel {name:?} has dispatch limit 0, so no handler could run; give at least 1"));
+        mistakes.add(
+            place,
+            format!("channel {name:?} has dispatch limit 0, so no handler could run; give at least 1"),
+        );
     }
     handler_mistakes(&format!("{place}, channel {name:?}"), server.handlers.iter(), mistakes);
 }
@@ -230,10 +323,16 @@ fn handler_mistakes<'a, T: 'a>(place: &str, handlers: impl Iterator<Item = &'a H
 
 fn common_mistakes(place: &str, link_budget: usize, security_identity: &str, mistakes: &mut Mistakes) {
     if link_budget == 0 {
-        mistakes.add(place, "link_budget is 0 bytes, so nothing could be sent; give at least 1");
+        mistakes.add(
+            place,
+            "link_budget is 0 bytes, so nothing could be sent; give at least 1",
+        );
     }
     if security_identity.len() > MAX_ID_BYTES {
-        mistakes.add(place, format!("security_identity has {} bytes; at most 255", security_identity.len()));
+        mistakes.add(
+            place,
+            format!("security_identity has {} bytes; at most 255", security_identity.len()),
+        );
     }
 }
 
@@ -245,17 +344,21 @@ fn listen_plan(place: &str, endpoint: &str, advertise: Option<&str>, mistakes: &
             mistakes.add(place, problem);
             None
         }
-        None => Some(Listen { endpoint, advertise: None }),
-        Some(host) => {
-            match mistakes.check(place, endpoint.with_host(host)) {
-                Some(named) if named.is_wildcard() => {
-                    mistakes.add(place, format!("advertises {host:?}, which no peer can dial"));
-                    None
-                }
-                Some(_) => Some(Listen { endpoint, advertise: Some(host.to_owned()) }),
-                None => None,
+        None => Some(Listen {
+            endpoint,
+            advertise: None,
+        }),
+        Some(host) => match mistakes.check(place, endpoint.with_host(host)) {
+            Some(named) if named.is_wildcard() => {
+                mistakes.add(place, format!("advertises {host:?}, which no peer can dial"));
+                None
             }
-        }
+            Some(_) => Some(Listen {
+                endpoint,
+                advertise: Some(host.to_owned()),
+            }),
+            None => None,
+        },
     }
 }
 
@@ -269,7 +372,10 @@ fn connect_plan(
     for (endpoint, rid) in connect {
         let endpoint = match endpoint.parse::<Endpoint>() {
             Ok(endpoint) if endpoint.is_wildcard() || endpoint.port() == Some(0) => {
-                mistakes.add(place, format!("connects to {endpoint}, which names no one place; give host and port"));
+                mistakes.add(
+                    place,
+                    format!("connects to {endpoint}, which names no one place; give host and port"),
+                );
                 None
             }
             other => mistakes.check(place, other),

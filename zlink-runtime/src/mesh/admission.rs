@@ -31,7 +31,10 @@ fn refusal(local: &NodeInfo, peer: &NodeInfo, link: &Peer, expected: Option<&Rid
         (Scope::ChannelServer(here), Scope::ChannelClient(there))
         | (Scope::ChannelClient(here), Scope::ChannelServer(there)) => {
             if here != there {
-                return refuse(RejectReason::Channel, format!("this is channel {here:?}, not {there:?}"));
+                return refuse(
+                    RejectReason::Channel,
+                    format!("this is channel {here:?}, not {there:?}"),
+                );
             }
         }
         (here, there) => return refuse(RejectReason::Topology, format!("this is {here}, not {there}")),
@@ -39,13 +42,22 @@ fn refusal(local: &NodeInfo, peer: &NodeInfo, link: &Peer, expected: Option<&Rid
     let proven = link.identity.as_ref().is_none_or(|identity| *identity == peer.rid)
         && link.generation.is_none_or(|generation| generation == peer.generation);
     if !proven {
-        return refuse(RejectReason::Identity, "it describes another identity than its connection has".into());
+        return refuse(
+            RejectReason::Identity,
+            "it describes another identity than its connection has".into(),
+        );
     }
     if let Some(expected) = expected.filter(|expected| **expected != peer.rid) {
-        return refuse(RejectReason::Identity, format!("{expected} is expected there, not {}", peer.rid));
+        return refuse(
+            RejectReason::Identity,
+            format!("{expected} is expected there, not {}", peer.rid),
+        );
     }
     if local.scope.is_mesh() && peer.rid == local.rid {
-        return refuse(RejectReason::Identity, format!("{} is the RID of this node itself", peer.rid));
+        return refuse(
+            RejectReason::Identity,
+            format!("{} is the RID of this node itself", peer.rid),
+        );
     }
     if local.security_identity != peer.security_identity {
         return refuse(RejectReason::SecurityIdentity, "the security identities differ".into());
@@ -86,7 +98,10 @@ mod tests {
             generation: Generation::from_wire(7).unwrap(),
             revision: 1,
             role,
-            channels: channels.iter().map(|(name, weight)| (ChannelName::from_static(name), *weight)).collect(),
+            channels: channels
+                .iter()
+                .map(|(name, weight)| (ChannelName::from_static(name), *weight))
+                .collect(),
             endpoint: "tcp://127.0.0.1:1".into(),
             security_identity: String::new(),
             max_message: 1000,
@@ -131,7 +146,11 @@ mod tests {
             let verdict = judge(&client, &peer, &link(&peer), Option::None);
             let wanted = if needed { Verdict::Admit } else { Verdict::NotRequired };
             assert_eq!(verdict, wanted, "{role:?} {channels:?}");
-            assert_eq!(judge(&peer, &client, &link(&client), Option::None), wanted, "it does not matter who asks");
+            assert_eq!(
+                judge(&peer, &client, &link(&client), Option::None),
+                wanted,
+                "it does not matter who asks"
+            );
         }
     }
 
@@ -145,21 +164,53 @@ mod tests {
         let over = link(&good);
         assert_eq!(reason(&local, &good, &over, Some(&good.rid)), None);
 
-        let other = NodeInfo { scope: Scope::Mesh(MeshName::from_static("other")), ..good.clone() };
+        let other = NodeInfo {
+            scope: Scope::Mesh(MeshName::from_static("other")),
+            ..good.clone()
+        };
         assert_eq!(reason(&local, &other, &over, None), Some(RejectReason::Topology));
-        let other = NodeInfo { scope: Scope::ChannelClient(ChannelName::from_static("shop")), ..good.clone() };
+        let other = NodeInfo {
+            scope: Scope::ChannelClient(ChannelName::from_static("shop")),
+            ..good.clone()
+        };
         assert_eq!(reason(&local, &other, &over, None), Some(RejectReason::Topology));
-        let other = NodeInfo { rid: Rid::new("c").unwrap(), ..good.clone() };
-        assert_eq!(reason(&local, &other, &over, None), Some(RejectReason::Identity), "not the connection's identity");
-        let other = NodeInfo { generation: Generation::from_wire(8).unwrap(), ..good.clone() };
-        assert_eq!(reason(&local, &other, &over, None), Some(RejectReason::Identity), "not the connection's generation");
+        let other = NodeInfo {
+            rid: Rid::new("c").unwrap(),
+            ..good.clone()
+        };
+        assert_eq!(
+            reason(&local, &other, &over, None),
+            Some(RejectReason::Identity),
+            "not the connection's identity"
+        );
+        let other = NodeInfo {
+            generation: Generation::from_wire(8).unwrap(),
+            ..good.clone()
+        };
+        assert_eq!(
+            reason(&local, &other, &over, None),
+            Some(RejectReason::Identity),
+            "not the connection's generation"
+        );
         let wrong = Rid::new("c").unwrap();
         assert_eq!(reason(&local, &good, &over, Some(&wrong)), Some(RejectReason::Identity));
-        let other = NodeInfo { security_identity: "blue".into(), ..good.clone() };
-        assert_eq!(reason(&local, &other, &over, None), Some(RejectReason::SecurityIdentity));
+        let other = NodeInfo {
+            security_identity: "blue".into(),
+            ..good.clone()
+        };
+        assert_eq!(
+            reason(&local, &other, &over, None),
+            Some(RejectReason::SecurityIdentity)
+        );
         let myself = node("a", ObjectRole::None, &[]);
-        assert_eq!(reason(&local, &myself, &link(&myself), None), Some(RejectReason::Identity));
-        let draining = NodeInfo { state: NodeState::Draining, ..local.clone() };
+        assert_eq!(
+            reason(&local, &myself, &link(&myself), None),
+            Some(RejectReason::Identity)
+        );
+        let draining = NodeInfo {
+            state: NodeState::Draining,
+            ..local.clone()
+        };
         assert_eq!(reason(&draining, &good, &over, None), Some(RejectReason::NotServing));
     }
 
@@ -167,15 +218,35 @@ mod tests {
     #[test]
     fn a_channel_links_only_a_client_with_a_server_of_the_same_name() {
         let name = ChannelName::from_static("orders");
-        let server =
-            NodeInfo { scope: Scope::ChannelServer(name.clone()), ..node("s", ObjectRole::None, &[("orders", 100)]) };
-        let client = NodeInfo { scope: Scope::ChannelClient(name), ..node("c", ObjectRole::None, &[]) };
+        let server = NodeInfo {
+            scope: Scope::ChannelServer(name.clone()),
+            ..node("s", ObjectRole::None, &[("orders", 100)])
+        };
+        let client = NodeInfo {
+            scope: Scope::ChannelClient(name),
+            ..node("c", ObjectRole::None, &[])
+        };
         assert_eq!(judge(&server, &client, &link(&client), None), Verdict::Admit);
         assert_eq!(judge(&client, &server, &link(&server), None), Verdict::Admit);
-        let other = NodeInfo { scope: Scope::ChannelClient(ChannelName::from_static("audit")), ..client.clone() };
-        assert_eq!(reason(&server, &other, &link(&other), None), Some(RejectReason::Channel));
-        assert_eq!(reason(&server, &server, &link(&server), None), Some(RejectReason::Topology));
-        let empty = NodeInfo { channels: Vec::new(), ..server.clone() };
-        assert_eq!(reason(&client, &empty, &link(&empty), None), Some(RejectReason::Channel));
+        let other = NodeInfo {
+            scope: Scope::ChannelClient(ChannelName::from_static("audit")),
+            ..client.clone()
+        };
+        assert_eq!(
+            reason(&server, &other, &link(&other), None),
+            Some(RejectReason::Channel)
+        );
+        assert_eq!(
+            reason(&server, &server, &link(&server), None),
+            Some(RejectReason::Topology)
+        );
+        let empty = NodeInfo {
+            channels: Vec::new(),
+            ..server.clone()
+        };
+        assert_eq!(
+            reason(&client, &empty, &link(&empty), None),
+            Some(RejectReason::Channel)
+        );
     }
 }

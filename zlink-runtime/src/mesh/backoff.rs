@@ -41,8 +41,14 @@ mod tests {
         for bound_ms in [50, 100, 200, 400, 800, 1600, 3200, 5000, 5000, 5000] {
             let bound = Duration::from_millis(bound_ms);
             let nanos = bound_ms * 1_000_000;
-            let mut low = Backoff { failures: backoff.failures };
-            assert_eq!(low.next(nanos), Duration::from_millis(1), "a multiple of the bound is no pause, but never 0");
+            let mut low = Backoff {
+                failures: backoff.failures,
+            };
+            assert_eq!(
+                low.next(nanos),
+                Duration::from_millis(1),
+                "a multiple of the bound is no pause, but never 0"
+            );
             assert_eq!(backoff.next(nanos - 1), bound - Duration::from_nanos(1));
         }
         backoff.reset();

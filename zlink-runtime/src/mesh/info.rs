@@ -107,7 +107,10 @@ pub(crate) struct Refusal {
 
 impl Refusal {
     pub(crate) fn new(reason: wire::RejectReason, text: impl Into<String>) -> Self {
-        Self { reason, text: text.into() }
+        Self {
+            reason,
+            text: text.into(),
+        }
     }
 }
 
@@ -115,7 +118,11 @@ impl NodeInfo {
     /// What this side sends as its hello or admit.
     pub(crate) fn to_wire(&self) -> wire::Hello {
         wire::Hello {
-            topology: if self.scope.is_mesh() { wire::Topology::RouteMesh } else { wire::Topology::ClientServer },
+            topology: if self.scope.is_mesh() {
+                wire::Topology::RouteMesh
+            } else {
+                wire::Topology::ClientServer
+            },
             scope: self.scope.name().to_owned(),
             rid: self.rid.as_bytes().to_vec(),
             generation: self.generation.to_wire(),
@@ -136,7 +143,11 @@ impl NodeInfo {
                 .list
                 .iter()
                 .map(|operation| wire::Operation {
-                    channel: operation.channel.as_ref().map(|name| name.as_str().to_owned()).unwrap_or_default(),
+                    channel: operation
+                        .channel
+                        .as_ref()
+                        .map(|name| name.as_str().to_owned())
+                        .unwrap_or_default(),
                     packet: operation.packet.as_str().to_owned(),
                 })
                 .collect(),
@@ -181,8 +192,15 @@ impl NodeInfo {
             return Err(invalid("a text of it is too long".into()));
         }
         let operations = hello.operations.into_iter().map(|operation| {
-            let channel = if operation.channel.is_empty() { None } else { Some(ChannelName::new(operation.channel)?) };
-            Ok(OperationId { channel, packet: PacketName::new(operation.packet)? })
+            let channel = if operation.channel.is_empty() {
+                None
+            } else {
+                Some(ChannelName::new(operation.channel)?)
+            };
+            Ok(OperationId {
+                channel,
+                packet: PacketName::new(operation.packet)?,
+            })
         });
         let bad_id = |error: crate::id::InvalidId| invalid(error.to_string());
         Ok(Self {
@@ -206,7 +224,13 @@ impl NodeInfo {
 }
 
 pub(super) fn channels_to_wire(channels: &[(ChannelName, u16)]) -> Vec<wire::ChannelServer> {
-    channels.iter().map(|(name, weight)| wire::ChannelServer { name: name.as_str().to_owned(), weight: *weight }).collect()
+    channels
+        .iter()
+        .map(|(name, weight)| wire::ChannelServer {
+            name: name.as_str().to_owned(),
+            weight: *weight,
+        })
+        .collect()
 }
 
 pub(super) fn channels_from_wire(channels: Vec<wire::ChannelServer>) -> Result<Vec<(ChannelName, u16)>, Refusal> {
@@ -214,9 +238,15 @@ pub(super) fn channels_from_wire(channels: Vec<wire::ChannelServer>) -> Result<V
     let mut checked = Vec::with_capacity(channels.len());
     for channel in channels {
         if channel.weight > MAX_WEIGHT {
-            return Err(refuse(format!("channel {:?} has weight {}, over {MAX_WEIGHT}", channel.name, channel.weight)));
+            return Err(refuse(format!(
+                "channel {:?} has weight {}, over {MAX_WEIGHT}",
+                channel.name, channel.weight
+            )));
         }
-        checked.push((ChannelName::new(channel.name).map_err(|error| refuse(error.to_string()))?, channel.weight));
+        checked.push((
+            ChannelName::new(channel.name).map_err(|error| refuse(error.to_string()))?,
+            channel.weight,
+        ));
     }
     checked.sort_unstable();
     if let Some(pair) = checked.windows(2).find(|pair| pair[0].0 == pair[1].0) {

@@ -34,8 +34,16 @@ struct Progress {
 
 impl Intent {
     pub(super) fn new(endpoint: Endpoint, expected: Option<Rid>) -> Arc<Self> {
-        let progress = Progress { state: PeerState::Connecting, rid: expected.clone(), failure: None };
-        Arc::new(Self { endpoint, expected, progress: Mutex::new(progress) })
+        let progress = Progress {
+            state: PeerState::Connecting,
+            rid: expected.clone(),
+            failure: None,
+        };
+        Arc::new(Self {
+            endpoint,
+            expected,
+            progress: Mutex::new(progress),
+        })
     }
 
     pub(crate) fn state(&self) -> PeerState {
@@ -53,7 +61,11 @@ impl Intent {
     }
 
     pub(super) fn is_ready(&self, rid: &Rid) {
-        *self.progress.lock() = Progress { state: PeerState::Ready, rid: Some(rid.clone()), failure: None };
+        *self.progress.lock() = Progress {
+            state: PeerState::Ready,
+            rid: Some(rid.clone()),
+            failure: None,
+        };
     }
 
     fn failed(&self, state: PeerState, why: impl ToString) {
@@ -88,7 +100,10 @@ pub(super) async fn run(links: Arc<Inner>, intent: Arc<Intent>) {
             }
             Ok(Ended::Refused { refusal, by_peer, .. }) => {
                 let who = if by_peer { "the peer refused" } else { "refused" };
-                intent.failed(PeerState::NotConnected, format!("{who}: {:?}: {}", refusal.reason, refusal.text));
+                intent.failed(
+                    PeerState::NotConnected,
+                    format!("{who}: {:?}: {}", refusal.reason, refusal.text),
+                );
                 if refusal.reason == RejectReason::Identity {
                     tracing::warn!(
                         target: "zlink::runtime", endpoint = %intent.endpoint, text = refusal.text,
@@ -117,7 +132,9 @@ async fn attempt(links: &Arc<Inner>, intent: &Arc<Intent>) -> Result<Ended, Tran
     link.start(sink);
     links.greet(&link);
     // The sink always tells; were it lost, the link would be gone too.
-    Ok(ended.await.unwrap_or(Ended::BeforeReady(CloseReason::Local("abandoned"))))
+    Ok(ended
+        .await
+        .unwrap_or(Ended::BeforeReady(CloseReason::Local("abandoned"))))
 }
 
 /// The hello of this side, as a record.

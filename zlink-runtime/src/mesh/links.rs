@@ -129,7 +129,10 @@ impl Links {
     /// Adds an intent and begins to dial. An intent for the same endpoint and RID that is there already stays as it is.
     pub(crate) fn connect(&self, endpoint: Endpoint, expected: Option<Rid>) {
         let mut intents = self.0.intents.lock();
-        if intents.iter().any(|(intent, _)| intent.endpoint == endpoint && intent.expected == expected) {
+        if intents
+            .iter()
+            .any(|(intent, _)| intent.endpoint == endpoint && intent.expected == expected)
+        {
             return;
         }
         // A changed expectation is a new intent; the one before must not keep dialling.
@@ -175,7 +178,13 @@ impl Links {
     pub(crate) fn find(&self, rid: &Rid) -> Lookup {
         let table = self.0.table.lock();
         match table.find(rid) {
-            Some(_) if table.info(rid).is_some_and(|info| info.role == super::ObjectRole::Client) => Lookup::Client,
+            Some(_)
+                if table
+                    .info(rid)
+                    .is_some_and(|info| info.role == super::ObjectRole::Client) =>
+            {
+                Lookup::Client
+            }
             Some(Some(peer)) => Lookup::Ready(peer.clone()),
             Some(None) => Lookup::Known,
             None if self.0.wants(rid) => Lookup::Known,
@@ -203,13 +212,15 @@ impl Links {
 
     /// Changes the weight of a Server membership and tells all peers. Returns whether there is that membership.
     pub(crate) fn set_weight(&self, channel: &ChannelName, weight: u16) -> bool {
-        self.change(|info| match info.channels.iter_mut().find(|(name, _)| name == channel) {
-            Some((_, known)) => {
-                *known = weight;
-                true
-            }
-            None => false,
-        })
+        self.change(
+            |info| match info.channels.iter_mut().find(|(name, _)| name == channel) {
+                Some((_, known)) => {
+                    *known = weight;
+                    true
+                }
+                None => false,
+            },
+        )
     }
 
     /// Tells all peers that this side takes no new work. Links stay.
@@ -227,7 +238,11 @@ impl Links {
                 return false;
             }
             local.revision += 1;
-            wire::Update { revision: local.revision, state: local.state, channels: channels_to_wire(&local.channels) }
+            wire::Update {
+                revision: local.revision,
+                state: local.state,
+                channels: channels_to_wire(&local.channels),
+            }
         };
         let body = match codec::encode(&update, <[u8]>::to_vec) {
             Ok(body) => body,
@@ -268,7 +283,9 @@ impl Links {
                 (Some(_), true) => PeerState::Draining,
                 (None, _) => PeerState::NotConnected,
             };
-            view.iter().map(|peer| (Some(peer.rid.clone()), state(peer), None)).collect()
+            view.iter()
+                .map(|peer| (Some(peer.rid.clone()), state(peer), None))
+                .collect()
         };
         for intent in self.intents() {
             let rid = intent.rid();
@@ -384,7 +401,13 @@ impl Inner {
             Ok(body) => {
                 let record = intent::hello(&body);
                 // The first record always finds room; a link that has ended tells its sink.
-                let _ = link.try_send(Lane::Data, Record { head: &record, payload: &[] });
+                let _ = link.try_send(
+                    Lane::Data,
+                    Record {
+                        head: &record,
+                        payload: &[],
+                    },
+                );
             }
             Err(error) => {
                 tracing::error!(target: "zlink::runtime", %error, "the hello cannot be encoded");
@@ -427,7 +450,13 @@ impl Inner {
 
     /// Sends a record of the mesh itself. Where there is no room now it waits on its own; a link holds few of these.
     pub(super) fn control(&self, peer: &Arc<PeerLink>, record: Vec<u8>) {
-        match peer.link().try_send(Lane::Data, Record { head: &record, payload: &[] }) {
+        match peer.link().try_send(
+            Lane::Data,
+            Record {
+                head: &record,
+                payload: &[],
+            },
+        ) {
             Ok(()) | Err(Refused::Closed) => {}
             Err(Refused::Full) => {
                 let sending = peer.send(Lane::Data, record);
@@ -465,10 +494,19 @@ impl Inner {
                 Action::Probe(id) => {
                     let record = wire::probe(RecordKind::Probe, id);
                     // Without room it is sent again at the next interval.
-                    let _ = peer.link().try_send(Lane::Data, Record { head: &record, payload: &[] });
+                    let _ = peer.link().try_send(
+                        Lane::Data,
+                        Record {
+                            head: &record,
+                            payload: &[],
+                        },
+                    );
                 }
                 Action::Expired => {
-                    peer.close(CloseReason::Timeout("no probe was acknowledged for 15 s"), Duration::ZERO);
+                    peer.close(
+                        CloseReason::Timeout("no probe was acknowledged for 15 s"),
+                        Duration::ZERO,
+                    );
                 }
             }
         }
@@ -483,7 +521,10 @@ impl Inner {
 
     /// Whether an intent leads, or is expected to lead, to that peer.
     fn wants(&self, rid: &Rid) -> bool {
-        self.intents.lock().iter().any(|(intent, _)| intent.rid().as_ref() == Some(rid))
+        self.intents
+            .lock()
+            .iter()
+            .any(|(intent, _)| intent.rid().as_ref() == Some(rid))
     }
 
     pub(super) async fn until_no_link_to(&self, rid: &Rid) {

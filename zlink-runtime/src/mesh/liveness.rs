@@ -24,7 +24,12 @@ pub(super) enum Action {
 impl Liveness {
     /// Begins when the link becomes ready.
     pub(super) fn new(ready: Instant) -> Self {
-        Self { next_id: 1, outstanding: None, next_probe: ready + PROBE_INTERVAL, limit: ready + PROBE_LIMIT }
+        Self {
+            next_id: 1,
+            outstanding: None,
+            next_probe: ready + PROBE_INTERVAL,
+            limit: ready + PROBE_LIMIT,
+        }
     }
 
     /// Looks at the clock. While the link's data is `held`, on purpose, its limit does not run.
@@ -71,10 +76,18 @@ mod tests {
         assert_eq!(link.tick(at(start, 4), false), Action::Nothing);
         assert_eq!(link.tick(at(start, 5), false), Action::Probe(1));
         assert_eq!(link.tick(at(start, 6), false), Action::Nothing);
-        assert_eq!(link.tick(at(start, 10), false), Action::Probe(1), "the same one, as it was not answered");
+        assert_eq!(
+            link.tick(at(start, 10), false),
+            Action::Probe(1),
+            "the same one, as it was not answered"
+        );
         link.answered(at(start, 11), 2);
         link.answered(at(start, 11), 0);
-        assert_eq!(link.tick(at(start, 15), false), Action::Expired, "foreign answers restart nothing");
+        assert_eq!(
+            link.tick(at(start, 15), false),
+            Action::Expired,
+            "foreign answers restart nothing"
+        );
 
         let mut link = Liveness::new(start);
         assert_eq!(link.tick(at(start, 5), false), Action::Probe(1));
@@ -82,7 +95,11 @@ mod tests {
         assert_eq!(link.tick(at(start, 10), false), Action::Probe(2));
         link.answered(at(start, 14), 1);
         assert_eq!(link.tick(at(start, 20), false), Action::Probe(2));
-        assert_eq!(link.tick(at(start, 21), false), Action::Expired, "15 s after the answer of second 6");
+        assert_eq!(
+            link.tick(at(start, 21), false),
+            Action::Expired,
+            "15 s after the answer of second 6"
+        );
     }
 
     /// REQ: PM-84
@@ -95,6 +112,10 @@ mod tests {
         }
         assert_eq!(link.tick(at(start, 100), false), Action::Probe(1));
         assert_eq!(link.tick(at(start, 113), false), Action::Probe(1));
-        assert_eq!(link.tick(at(start, 114), false), Action::Expired, "15 s after second 99");
+        assert_eq!(
+            link.tick(at(start, 114), false),
+            Action::Expired,
+            "15 s after second 99"
+        );
     }
 }

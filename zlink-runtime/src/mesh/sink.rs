@@ -29,7 +29,11 @@ pub(super) enum Ended {
     /// It ended before it was ready.
     BeforeReady(CloseReason),
     /// One side refused it.
-    Refused { refusal: Refusal, by_peer: bool, rid: Option<Rid> },
+    Refused {
+        refusal: Refusal,
+        by_peer: bool,
+        rid: Option<Rid>,
+    },
     /// Neither side needs it.
     NotRequired,
 }
@@ -39,7 +43,9 @@ enum Phase {
     /// This side was dialled.
     AwaitHello,
     /// This side dialled and said hello.
-    AwaitAdmit { expected: Option<Rid> },
+    AwaitAdmit {
+        expected: Option<Rid>,
+    },
     /// This side was dialled and has admitted; RouteMesh only.
     AwaitReady(Box<NodeInfo>),
     Done,
@@ -78,7 +84,9 @@ impl LinkSink {
         Arc::new(Self {
             links,
             link,
-            phase: Mutex::new(Phase::AwaitAdmit { expected: intent.expected.clone() }),
+            phase: Mutex::new(Phase::AwaitAdmit {
+                expected: intent.expected.clone(),
+            }),
             peer: OnceLock::new(),
             intent: Some(intent),
             ended: Mutex::new(Some(ended)),
@@ -218,7 +226,10 @@ impl LinkSink {
 
     fn rejected(&self, body: &[u8]) {
         let refusal = match codec::decode::<wire::Reject>(body) {
-            Ok(wire::Reject { reason: RejectReason::Unspecified | RejectReason::Unknown(_), .. }) => {
+            Ok(wire::Reject {
+                reason: RejectReason::Unspecified | RejectReason::Unknown(_),
+                ..
+            }) => {
                 return self.protocol_error("a link was rejected for an unknown reason");
             }
             Ok(reject) => Refusal::new(reject.reason, reject.text),
@@ -228,31 +239,51 @@ impl LinkSink {
             target: "zlink::runtime", scope = %self.links.local().scope, reason = ?refusal.reason, text = refusal.text,
             "the peer refused the link"
         );
-        self.end(Ended::Refused { refusal, by_peer: true, rid: None });
-        self.link.close(CloseReason::Local("refused by the peer"), Duration::ZERO);
+        self.end(Ended::Refused {
+            refusal,
+            by_peer: true,
+            rid: None,
+        });
+        self.link
+            .close(CloseReason::Local("refused by the peer"), Duration::ZERO);
     }
 
     fn refuse(&self, refusal: Refusal, rid: Option<Rid>) {
         let mut text = refusal.text.clone();
         text.truncate(text.floor_char_boundary(crate::error::MAX_ERROR_TEXT));
-        self.tell(RecordKind::Reject, &wire::Reject { reason: refusal.reason, text });
+        self.tell(
+            RecordKind::Reject,
+            &wire::Reject {
+                reason: refusal.reason,
+                text,
+            },
+        );
         if refusal.reason != RejectReason::Duplicate {
             tracing::warn!(
                 target: "zlink::runtime", scope = %self.links.local().scope, reason = ?refusal.reason, text = refusal.text,
                 "a link is refused"
             );
         }
-        self.end(Ended::Refused { refusal, by_peer: false, rid });
-        self.link.close(CloseReason::Local("refused"), crate::limit::HANDSHAKE_TIME);
+        self.end(Ended::Refused {
+            refusal,
+            by_peer: false,
+            rid,
+        });
+        self.link
+            .close(CloseReason::Local("refused"), crate::limit::HANDSHAKE_TIME);
     }
 
     fn not_required(&self) {
         let _ = self.link.try_send(
             Lane::Data,
-            crate::transport::Record { head: &wire::service(RecordKind::NotRequired, &[]), payload: &[] },
+            crate::transport::Record {
+                head: &wire::service(RecordKind::NotRequired, &[]),
+                payload: &[],
+            },
         );
         self.end(Ended::NotRequired);
-        self.link.close(CloseReason::Local("not required"), crate::limit::HANDSHAKE_TIME);
+        self.link
+            .close(CloseReason::Local("not required"), crate::limit::HANDSHAKE_TIME);
     }
 
     fn tell<M: codec::Message>(&self, kind: RecordKind, message: &M) {
@@ -260,11 +291,18 @@ impl LinkSink {
             Ok(body) => {
                 let record = wire::service(kind, &body);
                 // The first records of a link always find room; a link that has ended needs none.
-                let _ = self.link.try_send(Lane::Data, crate::transport::Record { head: &record, payload: &[] });
+                let _ = self.link.try_send(
+                    Lane::Data,
+                    crate::transport::Record {
+                        head: &record,
+                        payload: &[],
+                    },
+                );
             }
             Err(error) => {
                 tracing::error!(target: "zlink::runtime", %error, "a service record cannot be encoded");
-                self.link.close(CloseReason::Local("a service record cannot be encoded"), Duration::ZERO);
+                self.link
+                    .close(CloseReason::Local("a service record cannot be encoded"), Duration::ZERO);
             }
         }
     }

@@ -49,7 +49,10 @@ pub(super) enum Placed {
 
 impl Table {
     pub(super) fn new(keyed_by_link: bool) -> Self {
-        Self { keyed_by_link, ..Self::default() }
+        Self {
+            keyed_by_link,
+            ..Self::default()
+        }
     }
 
     /// Places a link that passed admission. `local` decides between two that were dialled at the same moment: the one
@@ -61,7 +64,12 @@ impl Table {
         }
         let Some(entry) = self.peers.get_mut(&info.rid) else {
             let rid = info.rid.clone();
-            let entry = Entry { info, ready: Some(link.clone()), ended: VecDeque::new(), lost: None };
+            let entry = Entry {
+                info,
+                ready: Some(link.clone()),
+                ended: VecDeque::new(),
+                lost: None,
+            };
             self.peers.insert(rid, entry);
             self.links.insert(link.id(), link.clone());
             return Placed::Used { replaces: None };
@@ -78,7 +86,11 @@ impl Table {
         let placed = match &entry.ready {
             Some(used) if same_run && used.link().peer().dialled != link.link().peer().dialled => {
                 let smaller_dialled = link.link().peer().dialled == (*local < info.rid);
-                if smaller_dialled { Placed::Preferred { over: used.clone() } } else { Placed::Spare }
+                if smaller_dialled {
+                    Placed::Preferred { over: used.clone() }
+                } else {
+                    Placed::Spare
+                }
             }
             Some(used) if same_run && link.link().peer().dialled => {
                 let text = format!("there is a link to {} already", used.rid());
@@ -108,7 +120,9 @@ impl Table {
         if self.keyed_by_link {
             return false;
         }
-        let Some(entry) = self.peers.get_mut(link.rid()) else { return false };
+        let Some(entry) = self.peers.get_mut(link.rid()) else {
+            return false;
+        };
         if entry.ready.as_ref().is_none_or(|used| used.id() != link.id()) {
             return false;
         }
@@ -127,7 +141,8 @@ impl Table {
     /// Forgets peers without a link that were lost before `before`, unless `kept` wants them.
     pub(super) fn forget(&mut self, before: Instant, kept: impl Fn(&Rid) -> bool) -> bool {
         let known = self.peers.len();
-        self.peers.retain(|rid, entry| entry.ready.is_some() || entry.lost.is_none_or(|at| at > before) || kept(rid));
+        self.peers
+            .retain(|rid, entry| entry.ready.is_some() || entry.lost.is_none_or(|at| at > before) || kept(rid));
         self.peers.len() != known
     }
 
@@ -137,11 +152,16 @@ impl Table {
     /// Where it changes what must not change while a link lives, or contradicts the revision it repeats.
     pub(super) fn update(&mut self, from: &PeerLink, update: Update) -> Result<bool, String> {
         let channels = channels_from_wire(update.channels).map_err(|refusal| refusal.text)?;
-        let Some(entry) = self.peers.get_mut(from.rid()).filter(|entry| entry.info.generation == from.generation())
+        let Some(entry) = self
+            .peers
+            .get_mut(from.rid())
+            .filter(|entry| entry.info.generation == from.generation())
         else {
             return Ok(false);
         };
-        let names = |channels: &[(crate::id::ChannelName, u16)]| channels.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        let names = |channels: &[(crate::id::ChannelName, u16)]| {
+            channels.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>()
+        };
         if names(&channels) != names(&entry.info.channels) {
             return Err("an update adds or removes a channel, which needs a new link".into());
         }

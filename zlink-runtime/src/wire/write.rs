@@ -25,7 +25,10 @@ pub(crate) struct CallHead<'a> {
 pub(crate) enum OperationRef<'a> {
     Number(u32),
     /// The channel is empty for Node direct. Both have at most 255 bytes, as their types check.
-    Named { channel: &'a str, packet: &'a str },
+    Named {
+        channel: &'a str,
+        packet: &'a str,
+    },
 }
 
 /// Appends everything of a call but its payload.
@@ -43,14 +46,38 @@ pub(crate) fn call(out: &mut Vec<u8>, head: &CallHead<'_>) {
     };
     match head.request {
         None => {
-            let kind = if head.to_channel { RecordKind::ChannelSend } else { RecordKind::NodeSend };
-            let head = SendHead { major: MAJOR, kind: kind.number(), flags, operation };
+            let kind = if head.to_channel {
+                RecordKind::ChannelSend
+            } else {
+                RecordKind::NodeSend
+            };
+            let head = SendHead {
+                major: MAJOR,
+                kind: kind.to_wire(),
+                flags,
+                operation,
+            };
             append(out, &head);
         }
         Some((correlation, timeout_ms)) => {
-            let kind = if head.to_channel { RecordKind::ChannelRequest } else { RecordKind::NodeRequest };
-            let kind = kind.number();
-            append(out, &RequestHead { major: MAJOR, kind, flags, operation, correlation, timeout_ms, reserved: 0 });
+            let kind = if head.to_channel {
+                RecordKind::ChannelRequest
+            } else {
+                RecordKind::NodeRequest
+            };
+            let kind = kind.to_wire();
+            append(
+                out,
+                &RequestHead {
+                    major: MAJOR,
+                    kind,
+                    flags,
+                    operation,
+                    correlation,
+                    timeout_ms,
+                    reserved: 0,
+                },
+            );
         }
     }
     if let OperationRef::Named { channel, packet } = head.operation {
@@ -80,14 +107,28 @@ fn short(out: &mut Vec<u8>, text: &[u8]) {
 
 /// The head of a reply that carries a payload.
 pub(crate) fn reply_head(correlation: u64) -> ReplyHead {
-    let kind = RecordKind::Reply.number();
-    ReplyHead { major: MAJOR, kind, flags: 0, failed: 0, error: 0, executed: 0, reserved: 0, correlation }
+    let kind = RecordKind::Reply.to_wire();
+    ReplyHead {
+        major: MAJOR,
+        kind,
+        flags: 0,
+        failed: 0,
+        error: 0,
+        executed: 0,
+        reserved: 0,
+        correlation,
+    }
 }
 
 /// A whole reply that says what failed.
 pub(crate) fn reply_failed(correlation: u64, error: &Error) -> Vec<u8> {
     let executed = u8::from(error.execution() == Execution::Unknown);
-    let head = ReplyHead { failed: 1, error: error.kind().number(), executed, ..reply_head(correlation) };
+    let head = ReplyHead {
+        failed: 1,
+        error: error.kind().number(),
+        executed,
+        ..reply_head(correlation)
+    };
     let mut out = Vec::new();
     append(&mut out, &head);
     out.extend_from_slice(error.message().as_bytes());
@@ -97,22 +138,47 @@ pub(crate) fn reply_failed(correlation: u64, error: &Error) -> Vec<u8> {
 /// A whole probe, or its answer.
 pub(crate) fn probe(kind: RecordKind, id: u64) -> Vec<u8> {
     let mut out = Vec::new();
-    append(&mut out, &ProbeHead { major: MAJOR, kind: kind.number(), flags: 0, reserved: 0, id });
+    append(
+        &mut out,
+        &ProbeHead {
+            major: MAJOR,
+            kind: kind.to_wire(),
+            flags: 0,
+            reserved: 0,
+            id,
+        },
+    );
     out
 }
 
 /// A whole receive flow record.
 pub(crate) fn flow(version: u64, paused: bool) -> Vec<u8> {
     let mut out = Vec::new();
-    let kind = RecordKind::Flow.number();
-    append(&mut out, &FlowHead { major: MAJOR, kind, flags: 0, paused: u32::from(paused), version });
+    let kind = RecordKind::Flow.to_wire();
+    append(
+        &mut out,
+        &FlowHead {
+            major: MAJOR,
+            kind,
+            flags: 0,
+            paused: u32::from(paused),
+            version,
+        },
+    );
     out
 }
 
 /// A whole service record: a head and its encoded message.
 pub(crate) fn service(kind: RecordKind, message: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
-    append(&mut out, &RecordHead { major: MAJOR, kind: kind.number(), flags: 0 });
+    append(
+        &mut out,
+        &RecordHead {
+            major: MAJOR,
+            kind: kind.to_wire(),
+            flags: 0,
+        },
+    );
     out.extend_from_slice(message);
     out
 }

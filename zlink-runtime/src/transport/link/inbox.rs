@@ -175,6 +175,8 @@ impl Inbox {
                 let mut data = Vec::with_capacity(len.min(rest.len().max(READ_BYTES.1)));
                 data.extend_from_slice(rest);
                 self.large = Some(Large { data, len });
+                // The next one is probably as large: what a read brings of it is copied, so it shall bring little.
+                self.read = READ_BYTES.0;
                 self.at = self.buf.len();
             } else {
                 break;

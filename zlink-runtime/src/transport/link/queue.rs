@@ -121,6 +121,13 @@ pub(super) struct Figures {
     pub(super) pauses: u64,
 }
 
+/// What a writer finds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Work {
+    pub(super) records: u32,
+    pub(super) bytes: usize,
+}
+
 /// The send side of one lane.
 #[derive(Debug)]
 pub(super) struct SendQueue {
@@ -309,9 +316,9 @@ impl SendQueue {
         inner.spare = Vec::new();
     }
 
-    /// For the writer: waits until something is to be sent, and tells how many records; `None` where the queue is
-    /// closed and empty. `written` is what the writer has sent since.
-    pub(super) fn poll_work(&self, cx: &mut Context<'_>, written: &mut Option<Chunk>) -> Poll<Option<u32>> {
+    /// For the writer: waits until something is to be sent, and tells what; `None` where the queue is closed and
+    /// empty. `written` is what the writer has sent since.
+    pub(super) fn poll_work(&self, cx: &mut Context<'_>, written: &mut Option<Chunk>) -> Poll<Option<Work>> {
         let mut inner = self.inner.lock();
         let wakers = match written.take() {
             Some(chunk) => inner.written(chunk),
@@ -320,7 +327,7 @@ impl SendQueue {
         let control = &inner.control;
         let urgent = control.ping.is_some() || control.pong.is_some() || control.flow.is_some();
         let poll = if !inner.chunks.is_empty() || urgent {
-            Poll::Ready(Some(inner.queued_records))
+            Poll::Ready(Some(Work { records: inner.queued_records, bytes: inner.used }))
         } else if inner.closed {
             Poll::Ready(None)
         } else {

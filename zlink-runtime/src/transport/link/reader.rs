@@ -16,7 +16,7 @@ use tokio::time::{Instant, Sleep, sleep};
 use super::flow;
 use super::inbox::{Aside, Inbox};
 use super::shared::Shared;
-use super::state::{Phase, Watcher};
+use super::state::{Phase, Watcher, yield_once};
 use super::stream::ReadHalf;
 use crate::limit::{HANDSHAKE_TIME, ROTATION_BYTES, ROTATION_RECORDS, ROTATION_TIME};
 use crate::permit::{Permit, Source};
@@ -421,7 +421,7 @@ impl Reader {
         let over = *records >= ROTATION_RECORDS || *bytes >= ROTATION_BYTES;
         if over || since.is_some_and(|since| since.elapsed() >= ROTATION_TIME) {
             self.rotation = Rotation::default();
-            tokio::task::yield_now().await;
+            yield_once().await;
         } else if *records > 0 && since.is_none() {
             *since = Some(Instant::now());
         }

@@ -8,7 +8,9 @@ use bytes::Buf;
 use tokio::io::AsyncWriteExt;
 
 use super::shared::Shared;
+use super::state::yield_once;
 use super::stream::WriteHalf;
+use crate::limit::ALONE_BYTES;
 use crate::transport::CloseReason;
 
 /// Runs until the queue is closed and empty, or the connection breaks.
@@ -17,10 +19,11 @@ pub(super) async fn run(shared: Arc<Shared>, lane: usize, mut write: Box<dyn Wri
     let mut control = Vec::new();
     let mut written = None;
     let mut batched = false;
-    while let Some(records) = poll_fn(|cx| queue.poll_work(cx, &mut written)).await {
+    while let Some(work) = poll_fn(|cx| queue.poll_work(cx, &mut written)).await {
         // Others that are ready to run probably add to the batch. Whoever has one record in flight never waits here.
-        if records > 1 || batched || shared.last_batch.load(Ordering::Relaxed) > 1 {
-            tokio::task::yield_now().await;
+        let concurrent = work.records > 1 || batched || shared.last_batch.load(Ordering::Relaxed) > 1;
+        if concurrent && work.bytes < ALONE_BYTES {
+            yield_once().await;
         }
         control.clear();
         let chunk = queue.take(&mut control);

@@ -8,5 +8,7 @@ pub mod transport;
 
 mod clock;
 #[allow(dead_code, reason = "its callers, the channels, are the next floor to come")]
+mod execution;
+#[allow(dead_code, reason = "its callers, the channels, are the next floor to come")]
 mod routing;
 mod sync;

@@ -1,50 +1,83 @@
-//! stub
-use crate::permit::Permit;
-use crate::transport::BoxFuture;
-use std::sync::Arc;
-use tokio::runtime::Handle;
+//! Ordered execution: owners with their queues and gates, the ready set, and the workers that run turns.
+//!
+//! It must not know what an owner is (a channel, a Spot), what a job says, or how it came here.
+
+use std::task::{Context, Poll};
+
+use tokio::time::Instant;
+
+use crate::error::ErrorKind;
+
+mod owner;
+mod ready;
+mod slot;
+mod worker;
+
+#[allow(unused_imports, reason = "its callers, the channels, are the next floor to come")]
+pub(crate) use owner::{Owner, OwnerStatus, Rejected};
+pub(crate) use worker::Workers;
+
+/// What an owner's queue holds: work that was accepted and has not started.
 pub(crate) trait Job: Send + 'static {
-    fn start(self) -> Option<BoxFuture<'static, ()>>;
+    /// What it becomes.
+    type Turn: Turn;
+
+    /// Decodes it and chooses its handler, under the gate and with its permit still in use. `None` where it ends
+    /// here: malformed, or no handler. It runs nothing of the handler itself. Should it panic, all that is left of
+    /// the job is its drop.
+    fn start(self) -> Option<Self::Turn>;
+
+    /// Ends it without a start: its owner was stopped.
+    fn abandon(self);
 }
-#[derive(Clone)]
-pub(crate) struct Workers(Handle);
-impl Workers {
-    pub(crate) fn spawn(h: &Handle, _n: usize) -> Self {
-        Self(h.clone())
-    }
-    pub(crate) fn stop(&self) {}
+
+/// A job that has started. It is polled, and dropped, by one thread at a time, and never under a lock.
+pub(crate) trait Turn: Send + Unpin + 'static {
+    /// Runs it on, to its end or to where it waits.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()>;
+
+    /// Ends it before its end. What is left of its handler is dropped here.
+    fn abandon(self, why: Abandoned);
 }
-pub(crate) struct Owner<J> {
-    workers: Workers,
-    _j: std::marker::PhantomData<fn(J)>,
-    limit: usize,
-    n: Arc<std::sync::atomic::AtomicUsize>,
+
+/// Why a turn did not come to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Abandoned {
+    /// Its poll panicked, with this text. It is not polled again.
+    Panicked(String),
+    /// Its owner was stopped.
+    Stopped,
 }
+
 impl<J: Job> Owner<J> {
-    pub(crate) fn new(w: &Workers, limit: usize) -> Self {
-        Self {
-            workers: w.clone(),
-            _j: std::marker::PhantomData,
-            limit,
-            n: Arc::default(),
-        }
+    /// An owner of which up to `turns` turns (at least one) may be under way at once.
+    pub(crate) fn new(workers: &Workers, turns: usize) -> Self {
+        Self::with_ready(workers.ready(), turns)
     }
-    pub(crate) fn admit(&self, job: J, permit: Option<Permit>) -> Result<(), J> {
-        let _ = self.limit;
-        if let Some(f) = job.start() {
-            drop(permit);
-            self.n.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-            let n = self.n.clone();
-            self.workers.0.spawn(async move {
-                f.await;
-                n.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
-            });
+
+    /// Closes it, waits until what was admitted has ended, and stops what has not by `deadline`. Whether all ended
+    /// by itself. Dropping the future leaves it closed and goes no further.
+    pub(crate) async fn drain(&self, kind: ErrorKind, deadline: Instant) -> bool {
+        self.close(kind);
+        let ended = tokio::time::timeout_at(deadline, self.drained()).await.is_ok();
+        if !ended {
+            self.stop(kind);
         }
-        Ok(())
-    }
-    pub(crate) fn close(&self) {}
-    pub(crate) async fn drained(&self) {}
-    pub(crate) fn abandon(&self) -> usize {
-        0
+        ended
     }
 }
+
+/// Calls `work`, so that a panic in what users wrote ends there; the error is its text.
+fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).map_err(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        // The payload's own drop is a user's too.
+        drop(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(panic))));
+        text.unwrap_or_else(|| "a panic without a text".to_owned())
+    })
+}
+
+#[cfg(test)]
+#[cfg(not(any(zlink_loom, zlink_shuttle)))]
+mod tests;

@@ -1,0 +1,80 @@
+//! What a job costs from its permit to its end, the handler's own work left out.
+//!
+//! `cargo test --release -p zlink-runtime execution::tests::cost -- --ignored --nocapture`
+
+use std::task::{Context, Poll};
+
+use tokio::runtime::{Builder, Handle};
+
+use super::super::{Abandoned, Job, Owner, Turn, Workers};
+use super::Handler;
+use crate::permit::HostPermits;
+
+/// About as large as a received record with its reply route.
+struct Record(#[allow(dead_code, reason = "its size counts")] [usize; 12]);
+
+impl Job for Record {
+    type Turn = Boxed;
+
+    fn start(self) -> Option<Boxed> {
+        let record = std::hint::black_box(self);
+        Some(Boxed(Box::pin(async move {
+            std::hint::black_box(&record);
+        })))
+    }
+
+    fn abandon(self) {}
+}
+
+struct Boxed(Handler);
+
+impl Turn for Boxed {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.0.as_mut().poll(cx)
+    }
+
+    fn abandon(self, _: Abandoned) {}
+}
+
+async fn run(batch: u32, owners: usize) -> f64 {
+    const JOBS: u32 = 4_000_000;
+    let permits = HostPermits::new(4_096);
+    let workers = Workers::spawn(&Handle::current(), 1);
+    let owners: Vec<Owner<Record>> = (0..owners).map(|_| Owner::new(&workers, 256)).collect();
+    let mut source = permits.source();
+    let start = std::time::Instant::now();
+    let mut owner = owners.iter().cycle();
+    for _ in 0..JOBS / batch {
+        let mut grant = source.acquire(batch).await.unwrap();
+        while let Some(permit) = grant.take() {
+            assert!(owner.next().unwrap().admit(Record([7; 12]), permit).is_ok());
+        }
+        tokio::task::yield_now().await;
+    }
+    start.elapsed().as_secs_f64() * 1e9 / f64::from(JOBS)
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn cost() {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    for (batch, owners) in [(64, 1), (8, 1), (1, 1), (64, 64)] {
+        let nanos = runtime.block_on(run(batch, owners));
+        println!("permit, admit, dispatch, end; {batch} to a batch, {owners} owners: {nanos:.1} ns a job");
+    }
+    let mut sum = 0;
+    let start = std::time::Instant::now();
+    for _ in 0..10_000_000 {
+        let handler: Handler = Box::pin({
+            let record = std::hint::black_box([7_usize; 12]);
+            async move {
+                std::hint::black_box(&record);
+            }
+        });
+        sum += std::mem::size_of_val(&*std::hint::black_box(handler));
+    }
+    println!(
+        "of these, the handler's box: {:.1} ns ({sum})",
+        start.elapsed().as_secs_f64() * 100.0
+    );
+}

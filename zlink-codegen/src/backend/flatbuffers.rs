@@ -23,7 +23,13 @@ pub fn generate(schema: &Schema) -> Result<Tree, Refused> {
     let mut tree = Tree::default();
     let mut built_in = false;
     for (at, namespace) in schema.namespaces.iter().enumerate() {
-        let mut file = File { schema, names: &names, at, built_in: false, text: String::new() };
+        let mut file = File {
+            schema,
+            names: &names,
+            at,
+            built_in: false,
+            text: String::new(),
+        };
         file.items(namespace);
         built_in |= file.built_in;
         tree.add(file_of(namespace), file.finish(namespace))?;
@@ -127,8 +133,11 @@ impl File<'_> {
         self.line("");
         self.doc("", &it.doc);
         self.line(&format!("union {name} {{"));
-        let members: Vec<&str> =
-            it.members.iter().map(|member| self.schema.message(member.message).name.as_str()).collect();
+        let members: Vec<&str> = it
+            .members
+            .iter()
+            .map(|member| self.schema.message(member.message).name.as_str())
+            .collect();
         // Each member has a name of its own, since two namespaces may have a message of one name.
         for (member, alias) in it.members.iter().zip(names::idents(&members)) {
             let ty = self.inner(&Type::Message(member.message));

@@ -21,10 +21,19 @@ impl Names {
         let structs = namespace.structs.iter().map(|it| &it.name);
         let unions = namespace.unions.iter().map(|it| &it.name);
         let messages = namespace.messages.iter().map(|it| &it.name);
-        let all: Vec<&str> = enums.chain(structs).chain(unions).chain(messages).map(String::as_str).collect();
+        let all: Vec<&str> = enums
+            .chain(structs)
+            .chain(unions)
+            .chain(messages)
+            .map(String::as_str)
+            .collect();
         let types = idents(&all);
         let mut scope = Scope::new(types.iter().map(String::as_str));
-        let boxes = namespace.unions.iter().map(|it| scope.claim(&format!("{}Box", camel(&it.name)))).collect();
+        let boxes = namespace
+            .unions
+            .iter()
+            .map(|it| scope.claim(&format!("{}Box", camel(&it.name))))
+            .collect();
         let mut entries: Vec<(Type, String)> = Vec::new();
         for slot in namespace.messages.iter().flat_map(|message| &message.slots) {
             let Slot::Field(field) = slot else { continue };
@@ -54,7 +63,11 @@ pub(super) fn idents(names: &[&str]) -> Vec<String> {
 
 fn identifier(name: &str) -> String {
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let name = if name.chars().all(word) { name.to_owned() } else { snake(name) };
+    let name = if name.chars().all(word) {
+        name.to_owned()
+    } else {
+        snake(name)
+    };
     match name.chars().next() {
         Some(first) if !first.is_ascii_digit() => name,
         _ => format!("_{name}"),

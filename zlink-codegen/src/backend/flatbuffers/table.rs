@@ -21,7 +21,10 @@ impl File<'_> {
                 Slot::Reserved { .. } => self.line(&format!("  {name}: bool (id: {id}, deprecated);")),
                 Slot::Field(field) => {
                     self.doc("  ", &field.doc);
-                    if let Some(rule) = field.max.map(|max| format!("  /// At most {max} {}.", counted(&field.ty))) {
+                    if let Some(rule) = field
+                        .max
+                        .map(|max| format!("  /// At most {max} {}.", counted(&field.ty)))
+                    {
                         self.line(&clean(&rule));
                     }
                     let ty = self.inner(&field.ty);
@@ -43,7 +46,9 @@ impl File<'_> {
         };
         let ty = self.inner(value);
         self.line("\n/// An entry of a map. A key occurs once; entries are sorted by key.");
-        self.line(&format!("table {name} {{\n  key: string (id: 0, required, key);\n  value: {ty} (id: 1{required});\n}}"));
+        self.line(&format!(
+            "table {name} {{\n  key: string (id: 0, required, key);\n  value: {ty} (id: 1{required});\n}}"
+        ));
     }
 }
 

@@ -16,7 +16,10 @@ impl File<'_> {
             Type::Optional(inner) => self.inner(inner),
             Type::Map(value) => {
                 let entries = &self.names[self.at].entries;
-                let name = entries.iter().find(|(known, _)| known == value.as_ref()).map(|(_, name)| name.as_str());
+                let name = entries
+                    .iter()
+                    .find(|(known, _)| known == value.as_ref())
+                    .map(|(_, name)| name.as_str());
                 format!("[{}]", name.unwrap_or_default())
             }
             Type::Enum(at) => self.qualified(at.namespace, &self.names[at.namespace].enums[at.index]),
@@ -27,7 +30,11 @@ impl File<'_> {
     }
 
     fn qualified(&self, namespace: usize, name: &str) -> String {
-        if namespace == self.at { name.to_owned() } else { format!("{}.{name}", self.schema.namespaces[namespace].name) }
+        if namespace == self.at {
+            name.to_owned()
+        } else {
+            format!("{}.{name}", self.schema.namespaces[namespace].name)
+        }
     }
 
     /// A type of the built-in file.

@@ -2,4 +2,5 @@
 //!
 //! They see neither syntax nor each other.
 
+pub mod flatbuffers;
 pub mod rust;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use zlink_codegen::backend::flatbuffers;
 use zlink_codegen::backend::rust::{self, Options};
 use zlink_codegen::ir::Schema;
 use zlink_codegen::output::Tree;
@@ -43,4 +44,29 @@ fn the_wire_is_generated_from_its_schema() {
     )
     .expect("a path");
     compare("zlink-runtime/src/wire", &tree);
+}
+
+/// The schemas whose output is checked in.
+const SCHEMAS: [&str; 3] = [
+    "schemas/billing.yaml",
+    "schemas/tests/obstacles.yaml",
+    "zlink-codegen/tests/schemas/every_type.yaml",
+];
+
+#[test]
+fn the_rust_output_is_checked_in() {
+    for schema in SCHEMAS {
+        let tree = rust::modules(&load(schema), &Options::default()).expect("the generator has no bug");
+        compare("generated/rust/src", &tree);
+    }
+}
+
+#[test]
+fn the_flatbuffers_output_is_checked_in() {
+    for schema in SCHEMAS {
+        compare(
+            "generated/fbs",
+            &flatbuffers::generate(&load(schema)).expect("each file has a name of its own"),
+        );
+    }
 }

@@ -53,7 +53,7 @@ pub enum RecordKind {
 impl RecordKind {
     /// Its number on the wire.
     #[must_use]
-    pub const fn to_wire(self) -> u8 {
+    pub const fn number(self) -> u8 {
         match self {
             Self::Unspecified => 0,
             Self::Hello => 1,
@@ -76,7 +76,7 @@ impl RecordKind {
     }
     /// The value with this number.
     #[must_use]
-    pub const fn from_wire(number: u8) -> Self {
+    pub const fn from_number(number: u8) -> Self {
         match number {
             0 => Self::Unspecified,
             1 => Self::Hello,
@@ -104,15 +104,15 @@ impl rt::Inline for RecordKind {
     const ALIGN: usize = 1;
     #[inline]
     fn to_bytes(&self) -> [u8; 1] {
-        self.to_wire().to_le_bytes()
+        self.number().to_le_bytes()
     }
     #[inline]
     fn from_bytes(bytes: &[u8; 1]) -> Self {
-        Self::from_wire(u8::from_le_bytes(*bytes))
+        Self::from_number(u8::from_le_bytes(*bytes))
     }
     #[inline]
     fn is_elided(&self) -> bool {
-        self.to_wire() == 0
+        self.number() == 0
     }
 }
 
@@ -133,7 +133,7 @@ pub enum Topology {
 impl Topology {
     /// Its number on the wire.
     #[must_use]
-    pub const fn to_wire(self) -> u8 {
+    pub const fn number(self) -> u8 {
         match self {
             Self::Unspecified => 0,
             Self::RouteMesh => 1,
@@ -143,7 +143,7 @@ impl Topology {
     }
     /// The value with this number.
     #[must_use]
-    pub const fn from_wire(number: u8) -> Self {
+    pub const fn from_number(number: u8) -> Self {
         match number {
             0 => Self::Unspecified,
             1 => Self::RouteMesh,
@@ -158,15 +158,15 @@ impl rt::Inline for Topology {
     const ALIGN: usize = 1;
     #[inline]
     fn to_bytes(&self) -> [u8; 1] {
-        self.to_wire().to_le_bytes()
+        self.number().to_le_bytes()
     }
     #[inline]
     fn from_bytes(bytes: &[u8; 1]) -> Self {
-        Self::from_wire(u8::from_le_bytes(*bytes))
+        Self::from_number(u8::from_le_bytes(*bytes))
     }
     #[inline]
     fn is_elided(&self) -> bool {
-        self.to_wire() == 0
+        self.number() == 0
     }
 }
 
@@ -189,7 +189,7 @@ pub enum ObjectRole {
 impl ObjectRole {
     /// Its number on the wire.
     #[must_use]
-    pub const fn to_wire(self) -> u8 {
+    pub const fn number(self) -> u8 {
         match self {
             Self::Unspecified => 0,
             Self::None => 1,
@@ -200,7 +200,7 @@ impl ObjectRole {
     }
     /// The value with this number.
     #[must_use]
-    pub const fn from_wire(number: u8) -> Self {
+    pub const fn from_number(number: u8) -> Self {
         match number {
             0 => Self::Unspecified,
             1 => Self::None,
@@ -216,15 +216,15 @@ impl rt::Inline for ObjectRole {
     const ALIGN: usize = 1;
     #[inline]
     fn to_bytes(&self) -> [u8; 1] {
-        self.to_wire().to_le_bytes()
+        self.number().to_le_bytes()
     }
     #[inline]
     fn from_bytes(bytes: &[u8; 1]) -> Self {
-        Self::from_wire(u8::from_le_bytes(*bytes))
+        Self::from_number(u8::from_le_bytes(*bytes))
     }
     #[inline]
     fn is_elided(&self) -> bool {
-        self.to_wire() == 0
+        self.number() == 0
     }
 }
 
@@ -245,7 +245,7 @@ pub enum NodeState {
 impl NodeState {
     /// Its number on the wire.
     #[must_use]
-    pub const fn to_wire(self) -> u8 {
+    pub const fn number(self) -> u8 {
         match self {
             Self::Unspecified => 0,
             Self::Serving => 1,
@@ -255,7 +255,7 @@ impl NodeState {
     }
     /// The value with this number.
     #[must_use]
-    pub const fn from_wire(number: u8) -> Self {
+    pub const fn from_number(number: u8) -> Self {
         match number {
             0 => Self::Unspecified,
             1 => Self::Serving,
@@ -270,15 +270,15 @@ impl rt::Inline for NodeState {
     const ALIGN: usize = 1;
     #[inline]
     fn to_bytes(&self) -> [u8; 1] {
-        self.to_wire().to_le_bytes()
+        self.number().to_le_bytes()
     }
     #[inline]
     fn from_bytes(bytes: &[u8; 1]) -> Self {
-        Self::from_wire(u8::from_le_bytes(*bytes))
+        Self::from_number(u8::from_le_bytes(*bytes))
     }
     #[inline]
     fn is_elided(&self) -> bool {
-        self.to_wire() == 0
+        self.number() == 0
     }
 }
 
@@ -319,7 +319,7 @@ pub enum RejectReason {
 impl RejectReason {
     /// Its number on the wire.
     #[must_use]
-    pub const fn to_wire(self) -> u8 {
+    pub const fn number(self) -> u8 {
         match self {
             Self::Unspecified => 0,
             Self::ProtocolVersion => 1,
@@ -339,7 +339,7 @@ impl RejectReason {
     }
     /// The value with this number.
     #[must_use]
-    pub const fn from_wire(number: u8) -> Self {
+    pub const fn from_number(number: u8) -> Self {
         match number {
             0 => Self::Unspecified,
             1 => Self::ProtocolVersion,
@@ -364,15 +364,15 @@ impl rt::Inline for RejectReason {
     const ALIGN: usize = 1;
     #[inline]
     fn to_bytes(&self) -> [u8; 1] {
-        self.to_wire().to_le_bytes()
+        self.number().to_le_bytes()
     }
     #[inline]
     fn from_bytes(bytes: &[u8; 1]) -> Self {
-        Self::from_wire(u8::from_le_bytes(*bytes))
+        Self::from_number(u8::from_le_bytes(*bytes))
     }
     #[inline]
     fn is_elided(&self) -> bool {
-        self.to_wire() == 0
+        self.number() == 0
     }
 }
 

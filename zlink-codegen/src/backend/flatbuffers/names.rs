@@ -1,0 +1,109 @@
+//! The identifiers of one namespace in `.fbs`: as the schema writes them, with the helper tables beside them.
+
+use crate::ir::{Namespace, Scalar, Schema, Slot, Type};
+use crate::name::{Scope, assign, camel, snake};
+
+/// The identifiers of one namespace, by kind and index.
+pub(super) struct Names {
+    pub(super) enums: Vec<String>,
+    pub(super) structs: Vec<String>,
+    pub(super) unions: Vec<String>,
+    pub(super) messages: Vec<String>,
+    /// The table around each union.
+    pub(super) boxes: Vec<String>,
+    /// The table of a map's entry, for each type of value that a map here has, in the order of their first use.
+    pub(super) entries: Vec<(Type, String)>,
+}
+
+impl Names {
+    pub(super) fn of(namespace: &Namespace, schema: &Schema) -> Self {
+        let enums = namespace.enums.iter().map(|it| &it.name);
+        let structs = namespace.structs.iter().map(|it| &it.name);
+        let unions = namespace.unions.iter().map(|it| &it.name);
+        let messages = namespace.messages.iter().map(|it| &it.name);
+        let all: Vec<&str> = enums
+            .chain(structs)
+            .chain(unions)
+            .chain(messages)
+            .map(String::as_str)
+            .collect();
+        let types = idents(&all);
+        let mut scope = Scope::new(types.iter().map(String::as_str));
+        let boxes = namespace
+            .unions
+            .iter()
+            .map(|it| scope.claim(&format!("{}Box", camel(&it.name))))
+            .collect();
+        let mut entries: Vec<(Type, String)> = Vec::new();
+        for slot in namespace.messages.iter().flat_map(|message| &message.slots) {
+            let Slot::Field(field) = slot else { continue };
+            let Type::Map(value) = &field.ty else { continue };
+            if entries.iter().all(|(known, _)| known != value.as_ref()) {
+                let name = scope.claim(&format!("{}Entry", camel(describe(value, schema))));
+                entries.push((value.as_ref().clone(), name));
+            }
+        }
+        let mut types = types.into_iter();
+        let mut take = |count: usize| types.by_ref().take(count).collect::<Vec<_>>();
+        Self {
+            enums: take(namespace.enums.len()),
+            structs: take(namespace.structs.len()),
+            unions: take(namespace.unions.len()),
+            messages: take(namespace.messages.len()),
+            boxes,
+            entries,
+        }
+    }
+}
+
+/// One identifier per name, all different: the name itself wherever it is one.
+pub(super) fn idents(names: &[&str]) -> Vec<String> {
+    assign(names, identifier, [])
+}
+
+fn identifier(name: &str) -> String {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let name = if name.chars().all(word) {
+        name.to_owned()
+    } else {
+        snake(name)
+    };
+    match name.chars().next() {
+        Some(first) if !first.is_ascii_digit() => name,
+        _ => format!("_{name}"),
+    }
+}
+
+/// What a map's entry is named after.
+fn describe<'a>(value: &Type, schema: &'a Schema) -> &'a str {
+    use crate::ir::Int;
+    match value {
+        Type::Enum(at) => &schema.enumeration(*at).name,
+        Type::Struct(at) => &schema.structure(*at).name,
+        Type::Union(at) => &schema.union(*at).name,
+        Type::Message(at) => &schema.message(*at).name,
+        Type::List(_) | Type::Map(_) | Type::Optional(_) => "value",
+        Type::Scalar(scalar) => match scalar {
+            Scalar::Bool => "bool",
+            Scalar::Int(Int::I8) => "i8",
+            Scalar::Int(Int::I16) => "i16",
+            Scalar::Int(Int::I32) => "i32",
+            Scalar::Int(Int::I64) => "i64",
+            Scalar::Int(Int::U8) => "u8",
+            Scalar::Int(Int::U16) => "u16",
+            Scalar::Int(Int::U32) => "u32",
+            Scalar::Int(Int::U64) => "u64",
+            Scalar::F32 => "f32",
+            Scalar::F64 => "f64",
+            Scalar::String => "string",
+            Scalar::Bytes => "bytes",
+            Scalar::Uuid => "uuid",
+            Scalar::Timestamp => "timestamp",
+            Scalar::Duration => "duration",
+            Scalar::SpotId => "spot_id",
+            Scalar::ActorId => "actor_id",
+            Scalar::SpotRef => "spot_ref",
+            Scalar::ActorRef => "actor_ref",
+        },
+    }
+}

@@ -327,7 +327,10 @@ impl SendQueue {
         let control = &inner.control;
         let urgent = control.ping.is_some() || control.pong.is_some() || control.flow.is_some();
         let poll = if !inner.chunks.is_empty() || urgent {
-            Poll::Ready(Some(Work { records: inner.queued_records, bytes: inner.used }))
+            Poll::Ready(Some(Work {
+                records: inner.queued_records,
+                bytes: inner.used,
+            }))
         } else if inner.closed {
             Poll::Ready(None)
         } else {

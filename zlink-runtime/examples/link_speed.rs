@@ -73,10 +73,10 @@ impl Waiting {
     }
 
     fn count(&self) {
-        if self.arrived.fetch_add(1, Ordering::Relaxed) + 1 == self.expected.load(Ordering::Relaxed) {
-            if let Some(waker) = self.all.lock().take() {
-                waker.wake();
-            }
+        if self.arrived.fetch_add(1, Ordering::Relaxed) + 1 == self.expected.load(Ordering::Relaxed)
+            && let Some(waker) = self.all.lock().take()
+        {
+            waker.wake();
         }
     }
 
@@ -99,7 +99,7 @@ trait Wire: Send + Sync + 'static {
 }
 
 fn request(id: usize, size: usize) -> Vec<u8> {
-    let mut record = vec![1, 1];
+    let mut record = vec![1, 16];
     record.extend((id as u32).to_le_bytes());
     record.resize(size.max(6), 0);
     record
@@ -366,7 +366,7 @@ fn offer(identity: &str) -> Offer {
 }
 
 fn transport() -> LinkTransport {
-    LinkTransport::new(LinkConfig::new(|record| record.get(1) == Some(&2)))
+    LinkTransport::new(LinkConfig::default())
 }
 
 // ---- runs

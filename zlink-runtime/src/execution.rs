@@ -13,7 +13,6 @@ mod ready;
 mod slot;
 mod worker;
 
-#[allow(unused_imports, reason = "its callers, the channels, are the next floor to come")]
 pub(crate) use owner::{Owner, OwnerStatus, Rejected};
 pub(crate) use worker::Workers;
 
@@ -55,15 +54,16 @@ impl<J: Job> Owner<J> {
         Self::with_ready(workers.ready(), turns)
     }
 
-    /// Closes it, waits until what was admitted has ended, and stops what has not by `deadline`. Whether all ended
-    /// by itself. Dropping the future leaves it closed and goes no further.
-    pub(crate) async fn drain(&self, kind: ErrorKind, deadline: Instant) -> bool {
+    /// Closes it, waits until what was admitted has ended, and stops what has not by `deadline`. Returns how many jobs
+    /// and turns that were. Dropping the future leaves it closed and goes no further.
+    pub(crate) async fn drain(&self, kind: ErrorKind, deadline: Instant) -> usize {
         self.close(kind);
-        let ended = tokio::time::timeout_at(deadline, self.drained()).await.is_ok();
-        if !ended {
-            self.stop(kind);
+        if tokio::time::timeout_at(deadline, self.drained()).await.is_ok() {
+            return 0;
         }
-        ended
+        let OwnerStatus { queued, active, .. } = self.status();
+        self.stop(kind);
+        queued + active
     }
 }
 

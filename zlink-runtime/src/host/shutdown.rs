@@ -63,11 +63,7 @@ impl Inner {
         self.queues.iter().for_each(|(queue, closed)| queue.close(*closed));
         let mut unfinished = 0;
         for (queue, closed) in &self.queues {
-            if tokio::time::timeout_at(deadline, queue.drained()).await.is_err() {
-                let status = queue.status();
-                unfinished += status.queued + status.active;
-                queue.stop(*closed);
-            }
+            unfinished += queue.drain(*closed, deadline).await;
         }
         // Calls that were started before may still get their replies.
         let _ = tokio::time::timeout_at(deadline, self.outbound.pending().all_ended()).await;

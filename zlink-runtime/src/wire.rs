@@ -374,3 +374,6 @@ impl Parts<'_> {
         span
     }
 }
+
+#[cfg(test)]
+mod tests;

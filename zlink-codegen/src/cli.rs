@@ -79,6 +79,7 @@ enum Format {
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Lang {
     Rust,
+    Fbs,
 }
 
 /// Where output goes.

@@ -53,5 +53,6 @@ pub(super) fn run(args: &[PathBuf], lang: Lang, out: &Path, runtime: String, con
 fn generate(schema: &Schema, lang: Lang, options: &backend::rust::Options) -> Result<Tree, String> {
     match lang {
         Lang::Rust => backend::rust::modules(schema, options).map_err(|bug| bug.to_string()),
+        Lang::Fbs => backend::flatbuffers::generate(schema).map_err(|refused| refused.to_string()),
     }
 }

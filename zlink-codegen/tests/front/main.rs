@@ -2,5 +2,11 @@
 
 #![allow(missing_docs, clippy::panic, reason = "a test fails by panicking")]
 
+mod build_script;
+mod command;
+mod evolution;
+mod hostile;
 mod invalid;
 mod meaning;
+mod mutation;
+mod room;

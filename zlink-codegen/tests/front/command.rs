@@ -1,0 +1,142 @@
+//! The command: exit codes, streams, folders, output files.
+
+use serde_json::Value;
+
+use crate::room::Room;
+
+const GOOD: &str = "zlink: 1\nnamespace: shop\nversion: 1\nmessages: { A: {} }\n";
+const BAD: &str = "zlink: 1\nnamespace: bad\nversion: 1\nmessages: { A: { fields: { x: { id: 0, type: u9 } } } }\n";
+
+#[test]
+fn exit_codes_are_those_of_the_documentation() {
+    let room = Room::new();
+    room.write("good.yaml", GOOD);
+    room.write("bad.yaml", BAD);
+    let code = |args: &[&str]| room.run(args).code;
+    assert_eq!(code(&["check", "@good.yaml"]), 0, "a missing lock is a note");
+    assert_eq!(
+        code(&["check", "@good.yaml", "--locked"]),
+        1,
+        "and an error where locks are demanded"
+    );
+    assert_eq!(code(&["check", "@bad.yaml"]), 1);
+    assert_eq!(code(&["check", "@absent.yaml"]), 2);
+    assert_eq!(
+        code(&["check", "@absent.yaml", "@bad.yaml"]),
+        2,
+        "trouble outweighs findings"
+    );
+    assert_eq!(code(&["check"]), 2, "usage");
+    assert_eq!(code(&["chekc", "@good.yaml"]), 2, "usage");
+    assert_eq!(code(&["check", "@good.yaml", "--format", "xml"]), 2, "usage");
+    assert_eq!(code(&["generate", "--lang", "rust", "--out", "@out", "@bad.yaml"]), 1);
+    assert_eq!(
+        code(&["generate", "--lang", "rust", "--out", "@good.yaml", "@good.yaml"]),
+        2,
+        "no folder"
+    );
+    assert_eq!(code(&["accept", "@bad.yaml"]), 1);
+    assert_eq!(code(&["--help"]), 0);
+    assert_eq!(code(&["--version"]), 0);
+}
+
+#[test]
+fn an_unreadable_file_does_not_hide_the_others() {
+    let room = Room::new();
+    room.write("bad.yaml", BAD);
+    let ran = room.run(&["check", "@absent.yaml", "@bad.yaml"]);
+    assert!(ran.err.contains("ZL0001") && ran.err.contains("ZL0401"), "{}", ran.err);
+    assert_eq!(ran.out, "");
+}
+
+#[test]
+fn a_folder_is_every_schema_below_it_and_no_lock() {
+    let room = Room::new();
+    room.write("a/good.yaml", GOOD);
+    room.write("a/b/bad.yaml", BAD);
+    room.write("a/b/bad.lock.yaml", "this is no lock");
+    room.write("a/notes.yml", "nor is this a schema");
+    let ran = room.run(&["check", "@a"]);
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.err.contains("checked 2 schemas: 1 error, 0 warnings"),
+        "{}",
+        ran.err
+    );
+    room.write("empty/readme.md", "");
+    let ran = room.run(&["check", "@empty"]);
+    assert_eq!(ran.code, 2, "a check of nothing must not look like success");
+}
+
+#[test]
+fn json_is_one_array_on_stdout() {
+    let room = Room::new();
+    let path = room.write("bad.yaml", format!("{BAD}structs: {{ A: {{ ä: u8 }} }}\n"));
+    let ran = room.run(&["check", "--format", "json", "@bad.yaml", "@absent.yaml"]);
+    assert_eq!((ran.code, ran.err.as_str()), (2, ""));
+    let all: Value = serde_json::from_str(&ran.out).expect("JSON");
+    let all = all.as_array().expect("an array");
+    let of = |code: &str| all.iter().find(|item| item["code"] == code).expect("that finding");
+    let unknown = of("ZL0401");
+    assert_eq!(unknown["severity"], "error");
+    assert_eq!(unknown["file"], path.display().to_string());
+    let place = ["line", "column", "end_line", "end_column"].map(|key| unknown[key].as_u64().expect("a number"));
+    assert_eq!(place, [4, 46, 4, 48]);
+    assert_eq!(unknown["message"], "`u9` is not declared");
+    assert_eq!(unknown["help"], "did you mean `u8`?");
+    assert_eq!(unknown["labels"], Value::Array(Vec::new()));
+    let twice = of("ZL0203");
+    assert_eq!(twice["labels"][0]["line"], 5);
+    assert_eq!(twice["labels"][0]["message"], "a struct here");
+    assert_eq!(of("ZL0001")["line"], 1);
+
+    room.write("good.yaml", GOOD);
+    assert_eq!(room.run(&["accept", "@good.yaml"]).code, 0);
+    let ran = room.run(&["check", "--format", "json", "@good.yaml"]);
+    assert_eq!(
+        (ran.code, ran.out.as_str()),
+        (0, "[]\n"),
+        "nothing found is an array too"
+    );
+}
+
+#[test]
+fn generate_writes_what_differs_and_nothing_else() {
+    let room = Room::new();
+    room.write("common.yaml", GOOD);
+    let import = "imports: [common.yaml]\nmessages: { B: { fields: { a: { id: 0, type: shop.A } } } }\n";
+    room.write("one.yaml", format!("zlink: 1\nnamespace: one\nversion: 1\n{import}"));
+    room.write("two.yaml", format!("zlink: 1\nnamespace: two.b\nversion: 1\n{import}"));
+    let generate = |lang| room.run(&["generate", "--lang", lang, "--out", "@out", "@one.yaml", "@two.yaml"]);
+    let ran = generate("rust");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(
+        ran.err.contains("generated 3 files, 3 of them new or changed"),
+        "{}",
+        ran.err
+    );
+    assert!(room.read("out/two_b.rs").contains("pub struct B"));
+    std::fs::remove_file(room.file("out/shop.rs")).expect("it was written");
+    let ran = generate("rust");
+    assert!(
+        ran.err.contains("generated 3 files, 1 of them new or changed"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(generate("fbs").code, 0);
+    assert!(room.read("out/one.fbs").contains("table B"));
+}
+
+#[test]
+fn the_program_is_the_library() {
+    let room = Room::new();
+    let bad = room.write("bad.yaml", BAD);
+    let run = std::process::Command::new(env!("CARGO_BIN_EXE_zlink-codegen"))
+        .arg("check")
+        .arg(bad)
+        .output();
+    let run = run.expect("the program starts");
+    assert_eq!(run.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&run.stderr).contains("ZL0401"));
+    assert!(run.stdout.is_empty());
+}

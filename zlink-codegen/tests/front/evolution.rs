@@ -1,0 +1,156 @@
+//! The lock file through the life of a contract. Single rules are in `tests/invalid/`.
+
+use crate::room::Room;
+
+fn schema(version: u32, body: &str) -> String {
+    format!("zlink: 1\nnamespace: shop\nversion: {version}\n{body}")
+}
+
+const FIRST: &str = "\
+enums: { Kind: { type: u8, values: { unspecified: 0, weapon: 1, potion: 2 } } }
+messages:
+  Item: { fields: { kind: { id: 0, type: Kind }, note: { id: 1, type: string } } }
+services: { shop: { methods: { buy: { send: Item }, sell: { send: Item } } } }
+";
+
+#[test]
+fn a_lock_is_written_once_and_says_the_same_until_the_schema_changes() {
+    let room = Room::new();
+    room.write("shop.yaml", schema(1, FIRST));
+    let ran = room.run(&["accept", "@shop.yaml"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(
+        ran.err.contains("wrote ") && ran.err.contains("shop.lock.yaml"),
+        "{}",
+        ran.err
+    );
+    insta::assert_snapshot!(room.read("shop.lock.yaml"));
+    assert_eq!(room.run(&["check", "--locked", "@shop.yaml"]).code, 0);
+    let ran = room.run(&["accept", "@shop.yaml"]);
+    assert!(!ran.err.contains("wrote"), "{}", ran.err);
+}
+
+#[test]
+fn a_lock_of_every_type_reads_back_as_itself() {
+    let room = Room::new();
+    for name in ["common.yaml", "every_type.yaml"] {
+        let path = format!("{}/tests/schemas/{name}", env!("CARGO_MANIFEST_DIR"));
+        room.write(name, std::fs::read(path).expect("a schema of these tests"));
+    }
+    assert_eq!(room.run(&["accept", "@common.yaml", "@every_type.yaml"]).code, 0);
+    insta::assert_snapshot!(room.read("test.every_type.lock.yaml"));
+    let ran = room.run(&["check", "--locked", "@every_type.yaml"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(
+        ran.err.starts_with("checked 1 schema: 0 errors, 0 warnings"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn what_was_deleted_is_remembered_for_ever() {
+    let room = Room::new();
+    room.write("shop.yaml", schema(1, FIRST));
+    assert_eq!(room.run(&["accept", "@shop.yaml"]).code, 0);
+    // A value, a field and a method go; the value's number is reserved without its name.
+    let second = "\
+enums: { Kind: { type: u8, values: { unspecified: 0, weapon: 1 }, reserved: [2] } }
+messages:
+  Item: { fields: { kind: { id: 0, type: Kind } }, reserved: { 1: note } }
+services: { shop: { methods: { buy: { send: Item } } } }
+";
+    room.write("shop.yaml", schema(2, second));
+    assert_eq!(room.run(&["accept", "@shop.yaml"]).code, 0);
+    let lock = room.read("shop.lock.yaml");
+    for gone in [
+        "2: { gone: potion }",
+        "1: { gone: note }",
+        "shop.shop.sell: { gone: sell }",
+        "version: 2",
+    ] {
+        assert!(lock.contains(gone), "{gone} in\n{lock}");
+    }
+    // Versions later, each comes back in another shape.
+    let third = "\
+enums: { Kind: { type: u8, values: { unspecified: 0, weapon: 1, elixir: 2 } } }
+messages:
+  Item: { fields: { kind: { id: 0, type: Kind }, price: { id: 1, type: u32 } } }
+services: { shop: { methods: { buy: { send: Item }, sell: { send: Item } } } }
+";
+    room.write("shop.yaml", schema(9, third));
+    for command in [&["check", "@shop.yaml"][..], &["accept", "@shop.yaml"]] {
+        let ran = room.run(command);
+        assert_eq!(ran.code, 1);
+        assert_eq!(ran.err.matches("error[ZL1401]").count(), 2, "{}", ran.err);
+        assert_eq!(ran.err.matches("error[ZL1404]").count(), 1, "{}", ran.err);
+    }
+    assert_eq!(room.read("shop.lock.yaml"), lock, "a refused contract changes nothing");
+}
+
+#[test]
+fn a_wire_change_needs_a_version_and_then_an_acceptance() {
+    let room = Room::new();
+    room.write("shop.yaml", schema(1, FIRST));
+    assert_eq!(room.run(&["accept", "@shop.yaml"]).code, 0);
+    let changed = FIRST.replace("{ id: 1, type: string }", "{ id: 1, type: u64 }");
+    room.write("shop.yaml", schema(1, &changed));
+    assert_eq!(room.run(&["check", "@shop.yaml"]).code, 1);
+    assert_eq!(
+        room.run(&["accept", "@shop.yaml"]).code,
+        1,
+        "the version says which contract it is"
+    );
+    room.write("shop.yaml", schema(2, &changed));
+    let ran = room.run(&["check", "@shop.yaml"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(
+        ran.err
+            .contains("warning[ZL1201]: WIRE: the type of `Item.note` was string and is u64"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(
+        room.run(&["check", "--locked", "@shop.yaml"]).code,
+        1,
+        "not accepted yet"
+    );
+    assert_eq!(room.run(&["accept", "@shop.yaml"]).code, 0);
+    assert_eq!(room.run(&["check", "--locked", "@shop.yaml"]).code, 0);
+}
+
+#[test]
+fn one_refused_schema_does_not_keep_the_others_from_being_accepted() {
+    let room = Room::new();
+    room.write("shop.yaml", schema(1, FIRST));
+    room.write("bad.yaml", "zlink: 1\nnamespace: bad\nversion: 1\nmessages: { A: 1 }\n");
+    let ran = room.run(&["accept", "@"]);
+    assert_eq!(ran.code, 1);
+    assert!(room.file("shop.lock.yaml").exists());
+    assert!(!room.file("bad.lock.yaml").exists());
+    assert!(ran.err.contains("accepted 1 of 2 schemas"), "{}", ran.err);
+}
+
+#[test]
+fn a_lock_with_merge_conflicts_is_no_lock() {
+    let room = Room::new();
+    room.write("shop.yaml", schema(1, FIRST));
+    assert_eq!(room.run(&["accept", "@shop.yaml"]).code, 0);
+    let lock = room.read("shop.lock.yaml");
+    room.write(
+        "shop.lock.yaml",
+        lock.replace(
+            "version: 1\n",
+            "<<<<<<< ours\nversion: 1\n=======\nversion: 2\n>>>>>>> theirs\n",
+        ),
+    );
+    let ran = room.run(&["accept", "@shop.yaml"]);
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    assert!(
+        room.read("shop.lock.yaml").contains("<<<<<<<"),
+        "it is left for a person to resolve"
+    );
+    // Line ends of another system are no difference.
+    room.write("shop.lock.yaml", lock.replace('\n', "\r\n"));
+    assert_eq!(room.run(&["check", "--locked", "@shop.yaml"]).code, 0);
+}

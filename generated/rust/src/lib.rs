@@ -16,5 +16,6 @@ pub mod billing;
 pub mod core;
 pub mod crate_;
 pub mod obstacles;
+pub mod order;
 pub mod test_common;
 pub mod test_every_type;

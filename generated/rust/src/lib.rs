@@ -6,8 +6,10 @@
 #![deny(warnings, missing_docs, unused, nonstandard_style, future_incompatible, rust_2018_idioms)]
 
 pub mod billing;
+pub mod contract;
 pub mod core;
 pub mod crate_;
 pub mod obstacles;
 pub mod test_common;
 pub mod test_every_type;
+pub mod zlink_wire;

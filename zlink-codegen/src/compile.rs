@@ -2,11 +2,19 @@
 //!
 //! Here, and in `cli`, is the only place with files. It must not know how a phase does its work.
 
+mod build;
+mod locks;
+mod memory;
 mod program;
 
 use std::path::Path;
 
-pub(crate) use program::{Disk, Files, Program};
+#[cfg(feature = "cli")]
+pub(crate) use program::is_schema;
+pub(crate) use program::{Disk, Program};
+
+pub use build::compile;
+pub use memory::fuzz_load;
 
 use crate::diagnostic::Diagnostics;
 use crate::ir;
@@ -14,13 +22,9 @@ use crate::ir;
 /// Loads a schema with all it imports.
 ///
 /// # Errors
-/// Every mistake of every file, where there is any.
+/// Every mistake of every file, where there is any. Warnings alone are not returned; `zlink-codegen check` shows them.
 pub fn load(path: impl AsRef<Path>) -> Result<ir::Schema, Diagnostics> {
-    load_from(&Disk, path.as_ref())
-}
-
-fn load_from(files: &dyn Files, path: &Path) -> Result<ir::Schema, Diagnostics> {
-    let mut program = Program::new(files);
-    let schema = program.load(path).and_then(|root| program.resolve(root));
+    let mut program = Program::new(&Disk);
+    let schema = program.load(path.as_ref()).and_then(|root| program.resolve(root));
     schema.ok_or_else(|| program.finish())
 }

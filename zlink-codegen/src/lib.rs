@@ -3,9 +3,13 @@
 #![forbid(unsafe_code)]
 
 pub mod backend;
+#[cfg(feature = "cli")]
+pub mod cli;
 mod compile;
 pub mod diagnostic;
+mod evolution;
 pub mod ir;
+mod lint;
 mod load;
 pub mod name;
 pub mod output;
@@ -13,4 +17,6 @@ mod resolve;
 pub mod source;
 mod syntax;
 
-pub use compile::load;
+#[doc(hidden)]
+pub use compile::fuzz_load;
+pub use compile::{compile, load};

@@ -1,3 +1,7 @@
 //! The `zlink-codegen` command.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ExitCode::from(zlink_codegen::cli::main())
+}

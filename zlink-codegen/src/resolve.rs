@@ -30,7 +30,6 @@ pub(crate) struct Unit<'a> {
 /// An import: what was written, and the unit it leads to, which comes before this one. A file that could not
 /// be loaded leads nowhere, and has been reported.
 pub(crate) struct Import<'a> {
-    #[allow(dead_code)]
     pub(crate) written: &'a Name,
     pub(crate) unit: Option<usize>,
 }

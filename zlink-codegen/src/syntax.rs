@@ -51,7 +51,8 @@ pub(crate) struct Enum {
     pub(crate) name: Name,
     pub(crate) doc: Option<String>,
     pub(crate) ty: Option<Type>,
-    pub(crate) values: Vec<EnumValue>,
+    /// Nothing where there is no mapping of values.
+    pub(crate) values: Option<Vec<EnumValue>>,
     pub(crate) reserved: Vec<Spanned<i128>>,
 }
 
@@ -66,7 +67,8 @@ pub(crate) struct EnumValue {
 pub(crate) struct Struct {
     pub(crate) name: Name,
     pub(crate) doc: Option<String>,
-    pub(crate) fields: Vec<StructField>,
+    /// Nothing where there is no mapping of fields.
+    pub(crate) fields: Option<Vec<StructField>>,
 }
 
 #[derive(Clone, Debug)]
@@ -80,14 +82,15 @@ pub(crate) struct StructField {
 pub(crate) struct Union {
     pub(crate) name: Name,
     pub(crate) doc: Option<String>,
-    pub(crate) members: Vec<UnionMember>,
+    /// Nothing where one of them is wrong.
+    pub(crate) members: Option<Vec<UnionMember>>,
     pub(crate) reserved: Vec<Spanned<u8>>,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct UnionMember {
     pub(crate) tag: Spanned<u8>,
-    pub(crate) message: Option<Path>,
+    pub(crate) message: Path,
 }
 
 #[derive(Clone, Debug)]

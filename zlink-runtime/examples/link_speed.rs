@@ -4,8 +4,16 @@
 //! processor. Each side is one thread with a single-threaded runtime. Rows are medians of interleaved rounds; the
 //! ratio to raw TCP of the same run is what counts.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a measurement may stop at the first surprise")]
-#![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small numbers of a measurement")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a measurement may stop at the first surprise"
+)]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "small numbers of a measurement"
+)]
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -35,7 +43,10 @@ struct Waiting {
 
 impl Waiting {
     fn new(count: usize) -> Self {
-        Self { slots: (0..count).map(|_| Mutex::default()).collect(), ..Self::default() }
+        Self {
+            slots: (0..count).map(|_| Mutex::default()).collect(),
+            ..Self::default()
+        }
     }
 
     fn reply(&self, record: &[u8]) {
@@ -62,10 +73,10 @@ impl Waiting {
     }
 
     fn count(&self) {
-        if self.arrived.fetch_add(1, Ordering::Relaxed) + 1 == self.expected.load(Ordering::Relaxed) {
-            if let Some(waker) = self.all.lock().take() {
-                waker.wake();
-            }
+        if self.arrived.fetch_add(1, Ordering::Relaxed) + 1 == self.expected.load(Ordering::Relaxed)
+            && let Some(waker) = self.all.lock().take()
+        {
+            waker.wake();
         }
     }
 
@@ -88,13 +99,19 @@ trait Wire: Send + Sync + 'static {
 }
 
 fn request(id: usize, size: usize) -> Vec<u8> {
-    let mut record = vec![1, 1];
+    let mut record = vec![1, 16];
     record.extend((id as u32).to_le_bytes());
     record.resize(size.max(6), 0);
     record
 }
 
-async fn echo(wire: &Arc<impl Wire>, waiting: &Arc<Waiting>, in_flight: usize, size: usize, time: Duration) -> (f64, f64) {
+async fn echo(
+    wire: &Arc<impl Wire>,
+    waiting: &Arc<Waiting>,
+    in_flight: usize,
+    size: usize,
+    time: Duration,
+) -> (f64, f64) {
     let end = Instant::now() + time;
     let tasks: Vec<_> = (0..in_flight)
         .map(|id| {
@@ -125,7 +142,10 @@ async fn echo(wire: &Arc<impl Wire>, waiting: &Arc<Waiting>, in_flight: usize, s
         times.extend(more);
     }
     times.sort_by(f64::total_cmp);
-    (done as f64 / start.elapsed().as_secs_f64(), times.get(times.len() / 2).copied().unwrap_or_default())
+    (
+        done as f64 / start.elapsed().as_secs_f64(),
+        times.get(times.len() / 2).copied().unwrap_or_default(),
+    )
 }
 
 async fn one_way(wire: &Arc<impl Wire>, far: &Waiting, size: usize, count: u64) -> f64 {
@@ -257,7 +277,13 @@ struct LinkWire(Arc<dyn Link>);
 
 impl Wire for LinkWire {
     async fn send(&self, record: &[u8]) {
-        match self.0.try_send(Lane::Data, Record { head: &record[..6], payload: &record[6..] }) {
+        match self.0.try_send(
+            Lane::Data,
+            Record {
+                head: &record[..6],
+                payload: &record[6..],
+            },
+        ) {
             Ok(()) => {}
             Err(Refused::Full) => self.0.send(Lane::Data, record.to_vec()).await.unwrap(),
             Err(error) => panic!("{error}"),
@@ -286,7 +312,16 @@ impl Sink for Far {
         drop(permit);
         if self.echoes {
             let link = self.link.lock();
-            link.as_ref().unwrap().try_send(Lane::Completion, Record { head: &record, payload: &[] }).unwrap();
+            link.as_ref()
+                .unwrap()
+                .try_send(
+                    Lane::Completion,
+                    Record {
+                        head: &record,
+                        payload: &[],
+                    },
+                )
+                .unwrap();
         } else {
             self.waiting.count();
         }
@@ -303,7 +338,11 @@ struct Accept {
 
 impl Acceptor for Accept {
     fn accepted(&self, link: Arc<dyn Link>) {
-        let far = Far { link: Mutex::new(Some(link.clone())), waiting: self.waiting.clone(), echoes: self.echoes };
+        let far = Far {
+            link: Mutex::new(Some(link.clone())),
+            waiting: self.waiting.clone(),
+            echoes: self.echoes,
+        };
         link.start(Arc::new(far));
         link.admit(1 << 24);
     }
@@ -314,7 +353,11 @@ fn offer(identity: &str) -> Offer {
         socket: SocketType::Router,
         identity: Rid::new(identity).unwrap(),
         generation: Generation::random(),
-        lanes: if std::env::var_os("ONE_LANE").is_some() { Lanes::One } else { Lanes::Two },
+        lanes: if std::env::var_os("ONE_LANE").is_some() {
+            Lanes::One
+        } else {
+            Lanes::Two
+        },
         max_record: 1 << 24,
         budget: 4 << 20,
         permits: HostPermits::new(4096),
@@ -323,7 +366,7 @@ fn offer(identity: &str) -> Offer {
 }
 
 fn transport() -> LinkTransport {
-    LinkTransport::new(LinkConfig::new(|record| record.get(1) == Some(&2)))
+    LinkTransport::new(LinkConfig::default())
 }
 
 // ---- runs
@@ -336,7 +379,10 @@ enum Row {
 
 fn on_thread<F: Future<Output = ()> + 'static>(make: impl FnOnce() -> F + Send + 'static) {
     std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
         runtime.block_on(make());
     });
 }
@@ -355,17 +401,29 @@ fn run(row: Row, raw: bool, time: Duration) -> (f64, f64, f64) {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             tell.send(listener.local_addr().unwrap().to_string()).unwrap();
             let stream = listener.accept().await.unwrap().0;
-            raw_side(stream, move |raw, record| if echoes { put(raw, &record) } else { counted.count() });
+            raw_side(
+                stream,
+                move |raw, record| if echoes { put(raw, &record) } else { counted.count() },
+            );
             return std::future::pending().await;
         }
         let endpoint: Endpoint = "tcp://127.0.0.1:0".parse().unwrap();
-        let accept = Accept { waiting: counted, echoes };
-        let listener = transport().bind(&endpoint, offer("far"), Arc::new(accept)).await.unwrap();
+        let accept = Accept {
+            waiting: counted,
+            echoes,
+        };
+        let listener = transport()
+            .bind(&endpoint, offer("far"), Arc::new(accept))
+            .await
+            .unwrap();
         tell.send(listener.endpoint().to_string()).unwrap();
         std::future::pending::<()>().await;
     });
     let address = bound.recv().unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let cpu = cpu();
     let (rate, p50, done) = runtime.block_on(async {
         if raw {
@@ -374,7 +432,10 @@ fn run(row: Row, raw: bool, time: Duration) -> (f64, f64, f64) {
             let wire = raw_side(stream, move |_, record| replies.reply(&record));
             measure(row, wire, &near, &far, time).await
         } else {
-            let link = transport().dial(&address.parse().unwrap(), offer("near")).await.unwrap();
+            let link = transport()
+                .dial(&address.parse().unwrap(), offer("near"))
+                .await
+                .unwrap();
             link.start(Arc::new(Replies(near.clone())));
             link.admit(1 << 24);
             measure(row, Arc::new(LinkWire(link)), &near, &far, time).await
@@ -383,7 +444,13 @@ fn run(row: Row, raw: bool, time: Duration) -> (f64, f64, f64) {
     (rate, p50, (self::cpu() - cpu) / done * 1e6)
 }
 
-async fn measure(row: Row, wire: Arc<impl Wire>, near: &Arc<Waiting>, far: &Waiting, time: Duration) -> (f64, f64, f64) {
+async fn measure(
+    row: Row,
+    wire: Arc<impl Wire>,
+    near: &Arc<Waiting>,
+    far: &Waiting,
+    time: Duration,
+) -> (f64, f64, f64) {
     match row {
         Row::Echo { in_flight, size } => {
             let (rate, p50) = echo(&wire, near, in_flight, size, time).await;
@@ -410,14 +477,53 @@ fn main() {
     let only = std::env::args().nth(2).unwrap_or_default();
     let rows = [
         ("echo 64 B x1", Row::Echo { in_flight: 1, size: 64 }),
-        ("echo 64 B x64", Row::Echo { in_flight: 64, size: 64 }),
-        ("echo 64 B x1024", Row::Echo { in_flight: 1024, size: 64 }),
-        ("echo 1 KiB x64", Row::Echo { in_flight: 64, size: 1024 }),
-        ("one-way 64 B", Row::OneWay { size: 64, count: 4_000_000 }),
-        ("one-way 1 KiB", Row::OneWay { size: 1024, count: 600_000 }),
-        ("one-way 64 KiB", Row::OneWay { size: 64 << 10, count: 20_000 }),
+        (
+            "echo 64 B x64",
+            Row::Echo {
+                in_flight: 64,
+                size: 64,
+            },
+        ),
+        (
+            "echo 64 B x1024",
+            Row::Echo {
+                in_flight: 1024,
+                size: 64,
+            },
+        ),
+        (
+            "echo 1 KiB x64",
+            Row::Echo {
+                in_flight: 64,
+                size: 1024,
+            },
+        ),
+        (
+            "one-way 64 B",
+            Row::OneWay {
+                size: 64,
+                count: 4_000_000,
+            },
+        ),
+        (
+            "one-way 1 KiB",
+            Row::OneWay {
+                size: 1024,
+                count: 600_000,
+            },
+        ),
+        (
+            "one-way 64 KiB",
+            Row::OneWay {
+                size: 64 << 10,
+                count: 20_000,
+            },
+        ),
     ];
-    println!("{:<16} {:>12} {:>12} {:>6} {:>9} {:>9} {:>8} {:>8}", "", "raw/s", "link/s", "ratio", "raw µs", "link µs", "raw cpu", "link cpu");
+    println!(
+        "{:<16} {:>12} {:>12} {:>6} {:>9} {:>9} {:>8} {:>8}",
+        "", "raw/s", "link/s", "ratio", "raw µs", "link µs", "raw cpu", "link cpu"
+    );
     for (name, row) in rows.into_iter().filter(|(name, _)| name.ends_with(&only)) {
         let mut samples = [const { Vec::new() }; 6];
         for _ in 0..rounds {

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
@@ -29,6 +30,9 @@ struct Inner {
     table: Mutex<Table>,
     /// Wakes the deadline driver when an earlier deadline than the one it sleeps for appears.
     earlier: Notify,
+    /// Told when nothing waits any more, while somebody wants to know.
+    idle: Notify,
+    asked_idle: AtomicBool,
     start: Instant,
 }
 
@@ -45,6 +49,8 @@ impl Pending {
         Self(Arc::new(Inner {
             table: Mutex::new(Table::default()),
             earlier: Notify::new(),
+            idle: Notify::new(),
+            asked_idle: AtomicBool::new(false),
             start: clock::now(),
         }))
     }
@@ -52,6 +58,20 @@ impl Pending {
     /// How many wait.
     pub(crate) fn len(&self) -> usize {
         self.0.table.lock().waiting()
+    }
+
+    /// Waits until nothing waits. Once asked, requests tell; a host asks when it stops.
+    pub(crate) async fn all_ended(&self) {
+        self.0.asked_idle.store(true, Ordering::SeqCst);
+        loop {
+            let idle = self.0.idle.notified();
+            tokio::pin!(idle);
+            idle.as_mut().enable();
+            if self.len() == 0 {
+                return;
+            }
+            idle.await;
+        }
     }
 
     /// Registers a request before it is submitted, so that no reply can come unknown.
@@ -199,6 +219,9 @@ impl Drop for Waiting {
     fn drop(&mut self) {
         if !self.ended {
             self.pending.0.table.lock().remove(self.key);
+        }
+        if self.pending.0.asked_idle.load(Ordering::SeqCst) {
+            self.pending.0.idle.notify_waiters();
         }
     }
 }

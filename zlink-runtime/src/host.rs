@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::channel::{Caller, Inbound, Outbound, Queue, caller};
+use crate::error::ErrorKind;
 use crate::execution::Workers;
 use crate::id::{ChannelName, MeshName};
 use crate::mesh::Links;
@@ -50,10 +51,10 @@ pub struct Host(Arc<Inner>);
 pub(crate) struct Inner {
     outbound: Outbound,
     permits: HostPermits,
-    workers: Workers,
+    workers: parking_lot::Mutex<Option<Workers>>,
     meshes: Vec<Mesh>,
     channels: Vec<Channel>,
-    queues: Vec<Arc<Queue>>,
+    queues: Vec<(Queue, ErrorKind)>,
     tasks: Vec<tokio::task::JoinHandle<()>>,
     drain_timeout: std::time::Duration,
     stopping: shutdown::Stopping,

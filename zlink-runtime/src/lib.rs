@@ -13,9 +13,9 @@ pub mod rt;
 mod call;
 mod channel;
 mod clock;
-#[allow(dead_code, reason = "its callers, the channels, are the next floor to come")]
 mod execution;
-#[allow(dead_code, reason = "its callers, the channels, are the next floor to come")]
+mod host;
+mod mesh;
 mod routing;
 mod sync;
 mod wire;

@@ -20,7 +20,7 @@ pub(crate) use generated::{
     ChannelServer, FlowHead, Hello, NodeState, ObjectRole, Operation, ProbeHead, RecordHead, RecordKind, Reject,
     RejectReason, ReplyHead, RequestHead, SendHead, Topology, Update,
 };
-pub(crate) use write::{CallHead, OperationRef, call, probe, reply_failed, reply_head, service};
+pub(crate) use write::{CallHead, OperationRef, call, flow, probe, reply_failed, reply_head, service};
 
 /// The protocol major of this runtime.
 pub(crate) const MAJOR: u8 = 1;

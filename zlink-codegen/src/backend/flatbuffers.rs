@@ -121,7 +121,7 @@ impl File<'_> {
         self.doc("", &it.doc);
         self.line(&format!("struct {name} {{"));
         let field_names: Vec<&str> = it.fields.iter().map(|field| field.name.as_str()).collect();
-        for (field, name) in it.fields.iter().zip(names::idents(&field_names)) {
+        for (field, name) in it.fields.iter().zip(self.names[self.at].fields(&field_names)) {
             self.doc("  ", &field.doc);
             let ty = self.inner(&field.ty);
             self.line(&format!("  {name}: {ty};"));

@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, Sink};
 use crate::ir;
+use crate::lint;
 use crate::load::{self, Node};
 use crate::resolve::{self, Import, Unit};
 use crate::source::{FileId, Sources};
@@ -32,7 +33,6 @@ impl Files for Disk {
 }
 
 /// A file that is YAML.
-#[allow(dead_code)]
 pub(crate) struct Loaded {
     pub(crate) path: PathBuf,
     pub(crate) id: FileId,
@@ -66,7 +66,6 @@ pub(crate) struct Program<'f> {
     room: usize,
 }
 
-#[allow(dead_code)]
 impl<'f> Program<'f> {
     pub(crate) fn new(files: &'f dyn Files) -> Self {
         Self {
@@ -90,18 +89,19 @@ impl<'f> Program<'f> {
             None => match self.read(&path) {
                 Ok(bytes) => self.open(path, bytes),
                 Err(error) => {
-                    let file = self.sources.add(&path, "");
-                    let item = Diagnostic::new(
-                        Code::Unreadable,
-                        Sources::top(file),
-                        format!("the file cannot be read: {error}"),
-                    );
-                    self.sink.report(item);
+                    self.unreadable(&path, &format!("the file cannot be read: {error}"));
                     self.states.insert(path, State::Broken);
                     None
                 }
             },
         }
+    }
+
+    /// Reports what a caller asked for and the file system refuses.
+    pub(crate) fn unreadable(&mut self, path: &Path, message: &str) {
+        let file = self.sources.add(path, "");
+        self.sink
+            .report(Diagnostic::new(Code::Unreadable, Sources::top(file), message));
     }
 
     pub(crate) fn get(&self, at: usize) -> Option<&Loaded> {
@@ -115,6 +115,11 @@ impl<'f> Program<'f> {
 
     fn read(&mut self, path: &Path) -> io::Result<Vec<u8>> {
         self.read.push(path.to_owned());
+        self.files.read(path)
+    }
+
+    /// The same for a lock, whose absence is not an error.
+    pub(super) fn read_lock(&self, path: &Path) -> io::Result<Vec<u8>> {
         self.files.read(path)
     }
 
@@ -283,7 +288,23 @@ impl<'f> Program<'f> {
         let before = self.sink.errors();
         let schema = resolve::resolve(&units, &mut self.sink);
         let good = self.loaded.get(root).is_some_and(|it| it.good);
-        (good && self.sink.errors() == before).then_some(schema)
+        if !good || self.sink.errors() > before {
+            return None;
+        }
+        // What is odd only matters once nothing is wrong.
+        for unit in &units {
+            let name = |import: &Import<'_>| {
+                units
+                    .get(import.unit?)?
+                    .file
+                    .namespace
+                    .as_ref()
+                    .map(|name| name.value.as_str())
+            };
+            let imports: Vec<_> = unit.imports.iter().map(|import| (import, name(import))).collect();
+            lint::lint(unit.file, &imports, &mut self.sink);
+        }
+        Some(schema)
     }
 
     /// Ends the run.

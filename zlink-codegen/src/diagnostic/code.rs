@@ -114,4 +114,57 @@ codes! {
     DuplicatePacket = "0704" Error "Two methods of a service share a packet name.";
     BadPacket = "0705" Error "A packet name is empty, too long, or holds characters it cannot have.";
     BadWas = "0706" Error "`was` names nothing that a method can have been called.";
+
+    // 09xx: lints
+    UnusedImport = "0901" Warning "An import is not used.";
+    TypeCase = "0902" Warning "The name of a type is not in UpperCamelCase.";
+    MemberCase = "0903" Warning "The name of a field, value or method is not in snake_case.";
+    SameInOtherCase = "0904" Warning "Two names are one in the case of another language.";
+    EmptyService = "0905" Warning "A service has no methods.";
+
+    // 10xx: the lock file
+    NoLock = "1001" Note "A namespace has no lock file.";
+    LockBroken = "1002" Error "A lock file cannot be read.";
+    LockOutdated = "1003" Error "A lock file does not say what its schema says.";
+
+    // 11xx: changes that only code must follow
+    FieldAdded = "1101" Note "SOURCE: a field was added.";
+    FieldRenamed = "1102" Note "SOURCE: a field has another name.";
+    FieldRemoved = "1103" Note "SOURCE: a field was deleted.";
+    ValueAdded = "1104" Note "SOURCE: an enum value was added.";
+    ValueRenamed = "1105" Note "SOURCE: an enum value has another name.";
+    ValueRemoved = "1106" Note "SOURCE: an enum value was deleted.";
+    MemberAdded = "1107" Note "SOURCE: a union member was added.";
+    MemberRemoved = "1108" Note "SOURCE: a union member was deleted.";
+    MethodAdded = "1109" Note "SOURCE: a method was added.";
+    MethodRenamed = "1110" Note "SOURCE: a method has another name.";
+    DeclarationAdded = "1111" Note "SOURCE: a declaration was added.";
+    DeclarationRemoved = "1112" Note "SOURCE: a declaration was deleted.";
+    RelayOpened = "1113" Note "SOURCE: a metadata key may cross relays now.";
+
+    // 12xx: changes that peers built before do not understand
+    FieldType = "1201" Error "WIRE: a field has another type.";
+    FieldRequired = "1202" Error "WIRE: whether a field is required changed.";
+    FieldMax = "1203" Error "WIRE: the bound of a field changed.";
+    RequiredRemoved = "1204" Error "WIRE: a required field was deleted.";
+    EnumType = "1205" Error "WIRE: an enum has another integer type.";
+    StructLayout = "1206" Error "WIRE: the layout of a struct changed.";
+    MemberChanged = "1207" Error "WIRE: a union tag means another message.";
+    MethodRemoved = "1208" Error "WIRE: a method was deleted.";
+    MethodExchange = "1209" Error "WIRE: a method exchanges something else.";
+    ServiceTarget = "1210" Error "WIRE: a service is addressed in another way.";
+    MetadataChanged = "1211" Error "WIRE: a metadata key has another type, or crosses relays no more.";
+
+    // 13xx: changes that stored or relocated state does not survive
+    StateRaised = "1301" Error "STATE: the version of a state was raised.";
+    StateRemoved = "1302" Error "STATE: a message is a state no more.";
+    StateNotRaised = "1303" Error "STATE: a state changed, its version did not.";
+    StateLowered = "1304" Error "STATE: the version of a state was lowered.";
+
+    // 14xx: what no version may do
+    IdReused = "1401" Error "An id, number or tag of something deleted is in use again.";
+    NameReused = "1402" Error "The name of something deleted is in use again.";
+    NotReserved = "1403" Error "Something was deleted without a reservation of its number.";
+    PacketReused = "1404" Error "The packet name of a deleted method is in use again.";
+    VersionLowered = "1405" Error "The version of the contract was lowered.";
 }

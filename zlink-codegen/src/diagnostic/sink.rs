@@ -53,7 +53,7 @@ impl Sink {
     pub fn finish(mut self, sources: Sources) -> Diagnostics {
         self.items.sort_by_key(|item| (item.span, item.severity, item.code));
         if let Some(last) = self.items.last().filter(|_| self.dropped > 0) {
-            let more = format!("{} more findings are not shown", self.dropped);
+            let more = format!("there are more findings, {} of them not shown", self.dropped);
             let severity = if self.errors > 0 {
                 Severity::Error
             } else {

@@ -38,7 +38,6 @@ pub(crate) struct Entry {
     pub(crate) value: Node,
 }
 
-#[allow(dead_code)]
 impl Node {
     /// Whether this is an empty value, as in `messages:` with nothing behind it.
     pub(crate) fn is_nothing(&self) -> bool {

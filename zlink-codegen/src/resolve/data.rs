@@ -63,7 +63,7 @@ pub(super) fn enumeration(it: &syntax::Enum, lookup: &mut Lookup<'_, '_>) -> ir:
     });
     let mut seen: HashMap<i128, Span> = HashMap::new();
     let mut values = Vec::new();
-    for value in &it.values {
+    for value in it.values.iter().flatten() {
         let Some(number) = &value.number else { continue };
         fits(number, repr, lookup);
         if let Some(first) = seen.insert(number.value, value.name.span) {
@@ -96,7 +96,9 @@ pub(super) fn enumeration(it: &syntax::Enum, lookup: &mut Lookup<'_, '_>) -> ir:
         }
         reserved.push(number.value);
     }
-    unspecified(it, lookup);
+    if let Some(values) = &it.values {
+        unspecified(&it.name, values, lookup);
+    }
     values.sort_by_key(|value| value.number);
     reserved.sort_unstable();
     reserved.dedup();
@@ -124,11 +126,10 @@ fn fits(number: &syntax::Spanned<i128>, repr: Option<Int>, lookup: &mut Lookup<'
 }
 
 /// What an absent field and an old peer mean must be the same everywhere.
-fn unspecified(it: &syntax::Enum, lookup: &mut Lookup<'_, '_>) {
+fn unspecified(name: &syntax::Name, values: &[syntax::EnumValue], lookup: &mut Lookup<'_, '_>) {
     let is_zero = |value: &syntax::EnumValue| value.number.as_ref().is_none_or(|number| number.value == 0);
-    let named = it.values.iter().find(|value| value.name.value == UNSPECIFIED);
-    let zero = it
-        .values
+    let named = values.iter().find(|value| value.name.value == UNSPECIFIED);
+    let zero = values
         .iter()
         .find(|value| value.number.as_ref().is_some_and(|number| number.value == 0));
     let wrong = match (named, zero) {
@@ -136,21 +137,21 @@ fn unspecified(it: &syntax::Enum, lookup: &mut Lookup<'_, '_>) {
         (Some(named), _) => named.name.span,
         (None, Some(zero)) => zero.name.span,
         // Missing altogether; where a value has no number, that has been reported and may be the one.
-        (None, None) => it.name.span,
+        (None, None) => name.span,
     };
     let item = Diagnostic::new(Code::NoUnspecified, wrong, "the value 0 of an enum is `unspecified`");
     lookup.report(item.help("write `unspecified: 0` first: it is what an absent field means"));
 }
 
 pub(super) fn union(it: &syntax::Union, lookup: &mut Lookup<'_, '_>) -> ir::Union {
-    if it.members.is_empty() {
+    if it.members.as_ref().is_some_and(Vec::is_empty) {
         let item = Diagnostic::new(Code::EmptyUnion, it.name.span, "a union needs a member");
         lookup.report(item.help("write `{ 1: ChatLine, 2: Move }`"));
     }
     let mut seen = HashMap::new();
     let mut members = Vec::new();
-    for member in &it.members {
-        let Some(path) = &member.message else { continue };
+    for member in it.members.iter().flatten() {
+        let path = &member.message;
         let Some(message) = lookup.message(path, "a member of a union") else {
             continue;
         };
@@ -173,7 +174,7 @@ pub(super) fn union(it: &syntax::Union, lookup: &mut Lookup<'_, '_>) -> ir::Unio
     }
     let mut reserved = Vec::new();
     for tag in &it.reserved {
-        if let Some(member) = it.members.iter().find(|member| member.tag.value == tag.value) {
+        if let Some(member) = it.members.iter().flatten().find(|member| member.tag.value == tag.value) {
             let item = Diagnostic::new(
                 Code::ReservedNumber,
                 member.tag.span,

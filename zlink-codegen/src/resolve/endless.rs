@@ -39,11 +39,11 @@ pub(super) fn check(schema: &Schema, units: &[Unit<'_>], sink: &mut Sink) {
         }
         let written = units.get(namespace).map_or(&[][..], |unit| &unit.file.unions);
         for (index, union) in it.unions.iter().enumerate() {
-            if union.members.is_empty()
-                || written
-                    .get(index)
-                    .is_some_and(|it| it.members.len() != union.members.len())
-            {
+            let whole = written
+                .get(index)
+                .and_then(|it| it.members.as_ref())
+                .is_some_and(|it| it.len() == union.members.len());
+            if !whole || union.members.is_empty() {
                 // A member that is wrong has been reported; it may be the one that makes values possible.
                 ready.push((true, DeclRef { namespace, index }));
             }

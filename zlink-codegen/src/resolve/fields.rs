@@ -14,13 +14,24 @@ use crate::syntax::{self, Id};
 /// The inline part of a FlatBuffers table, whose size has 16 bits.
 const MAX_TABLE: u32 = u16::MAX as u32;
 
+/// What an id belongs to.
+struct Held<'a> {
+    name: &'a str,
+    span: Span,
+    reserved: bool,
+    /// Nothing for a field whose type is wrong: it keeps its id in use, so that no more is said of it.
+    slot: Option<Slot>,
+}
+
+type Slots<'a> = BTreeMap<u16, Held<'a>>;
+
 pub(super) fn message(
     it: &syntax::Message,
     version: u32,
     lookup: &mut Lookup<'_, '_>,
     sizes: &Sizes<'_>,
 ) -> ir::Message {
-    let mut slots: BTreeMap<u16, (Slot, Span)> = BTreeMap::new();
+    let mut slots = Slots::new();
     reserve(it, &mut slots, lookup);
     let mut next = next_id(it);
     let mut whole = true;
@@ -53,13 +64,12 @@ pub(super) fn message(
             whole = false;
             continue;
         };
-        if let Some((slot, span)) = slots.get(&id.value) {
-            taken(field, id, slot, *span, lookup);
+        if let Some(holder) = slots.get(&id.value) {
+            taken(field, id, holder, lookup);
             continue;
         }
-        // A field without a type keeps its id in use, so that no gap is reported for it.
-        let slot = match ty {
-            Some(ty) => Slot::Field(ir::Field {
+        let slot = ty.map(|ty| {
+            Slot::Field(ir::Field {
                 name: field.name.value.clone(),
                 doc: Doc(field.doc.clone()),
                 id: id.value,
@@ -67,12 +77,17 @@ pub(super) fn message(
                 required: field.required.as_ref().is_some_and(|required| required.value),
                 max: field.max.as_ref().map(|max| max.value),
                 since: field.since.as_ref().map(|since| since.value),
-            }),
-            None => Slot::Reserved {
-                name: field.name.value.clone(),
+            })
+        });
+        slots.insert(
+            id.value,
+            Held {
+                name: &field.name.value,
+                span: field.name.span,
+                reserved: false,
+                slot,
             },
-        };
-        slots.insert(id.value, (slot, field.name.span));
+        );
     }
     if inline > MAX_TABLE {
         let message = format!(
@@ -90,11 +105,11 @@ pub(super) fn message(
         name: it.name.value.clone(),
         doc: Doc(it.doc.clone()),
         state: it.state.as_ref().map(|state| state.value),
-        slots: slots.into_values().map(|(slot, _)| slot).collect(),
+        slots: slots.into_values().filter_map(|it| it.slot).collect(),
     }
 }
 
-fn reserve(it: &syntax::Message, slots: &mut BTreeMap<u16, (Slot, Span)>, lookup: &mut Lookup<'_, '_>) {
+fn reserve<'a>(it: &'a syntax::Message, slots: &mut Slots<'a>, lookup: &mut Lookup<'_, '_>) {
     let mut names: HashMap<&str, Span> = HashMap::new();
     for reserved in &it.reserved {
         let name = reserved.name.value.as_str();
@@ -109,9 +124,15 @@ fn reserve(it: &syntax::Message, slots: &mut BTreeMap<u16, (Slot, Span)>, lookup
                     .help("a name belongs to one id for ever; give one of them another"),
             );
         }
+        let slot = Some(Slot::Reserved { name: name.to_owned() });
         slots.insert(
             reserved.id.value,
-            (Slot::Reserved { name: name.to_owned() }, reserved.id.span),
+            Held {
+                name,
+                span: reserved.id.span,
+                reserved: true,
+                slot,
+            },
         );
     }
     for field in &it.fields {
@@ -132,23 +153,25 @@ fn next_id(it: &syntax::Message) -> u16 {
     last.map_or(0, |last| last.saturating_add(1))
 }
 
-fn taken(field: &syntax::Field, id: &syntax::Spanned<u16>, slot: &Slot, span: Span, lookup: &mut Lookup<'_, '_>) {
-    let item = match slot {
-        Slot::Field(other) => {
-            let message = format!("the id {} of `{}` is in use", id.value, field.name.value);
-            Diagnostic::new(Code::DuplicateId, id.span, message).at(span, format!("by `{}`", other.name))
-        }
-        Slot::Reserved { name } => {
-            let message = format!("the id {} of `{}` is reserved", id.value, field.name.value);
-            Diagnostic::new(Code::ReservedId, id.span, message).at(span, format!("for the deleted field `{name}`"))
-        }
+fn taken(field: &syntax::Field, id: &syntax::Spanned<u16>, holder: &Held<'_>, lookup: &mut Lookup<'_, '_>) {
+    let (code, what, whose) = if holder.reserved {
+        (
+            Code::ReservedId,
+            "reserved",
+            format!("for the deleted field `{}`", holder.name),
+        )
+    } else {
+        (Code::DuplicateId, "in use", format!("by `{}`", holder.name))
     };
+    let message = format!("the id {} of `{}` is {what}", id.value, field.name.value);
+    let item = Diagnostic::new(code, id.span, message).at(holder.span, whose);
     lookup.report(item.help("take the next free id; ids are never used again"));
 }
 
-fn gap(it: &syntax::Message, slots: &BTreeMap<u16, (Slot, Span)>, lookup: &mut Lookup<'_, '_>) {
+fn gap(it: &syntax::Message, slots: &Slots<'_>, lookup: &mut Lookup<'_, '_>) {
     // The first id that does not follow the one before it.
-    let Some((expected, (id, (_, span)))) = (0u16..).zip(slots).find(|(expected, (id, _))| expected != *id) else {
+    let Some((expected, (id, Held { span, .. }))) = (0u16..).zip(slots).find(|(expected, (id, _))| expected != *id)
+    else {
         return;
     };
     let missing = if *id - expected == 1 {

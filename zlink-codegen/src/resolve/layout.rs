@@ -85,12 +85,12 @@ pub(super) fn structs(
 
 /// A struct with its types, but no layout yet.
 fn unplaced(it: &syntax::Struct, lookup: &mut Lookup<'_, '_>) -> ir::Struct {
-    if it.fields.is_empty() {
+    if it.fields.as_ref().is_some_and(Vec::is_empty) {
         let item = Diagnostic::new(Code::NoFields, it.name.span, "a struct needs a field");
         lookup.report(item.help("write `{ x: f32, y: f32 }`, or make it a message, which can grow"));
     }
     let mut fields = Vec::new();
-    for field in &it.fields {
+    for field in it.fields.iter().flatten() {
         let Some(written) = &field.ty else { continue };
         let Some(ty) = lookup.ty(written) else { continue };
         let allowed = match &ty {

@@ -7,7 +7,7 @@ use super::{
     Enum, EnumValue, Field, Id, Message, MetadataKey, Name, Reserved, Spanned, Struct, StructField, Union, UnionMember,
 };
 use crate::diagnostic::{Code, Diagnostic};
-use crate::load::{Entry, Kind};
+use crate::load::{Entry, Kind, Node, Text};
 use crate::source::Span;
 
 /// The vtable of a FlatBuffers table has room for this many slots.
@@ -16,43 +16,53 @@ const MAX_ID: i128 = 32_764;
 const MAX_LENGTH: i128 = i32::MAX as i128;
 
 impl Reader<'_> {
-    pub(super) fn metadata_key(&mut self, Entry { key, value }: &Entry) -> MetadataKey {
-        let entries = self.entries(value, "a metadata key");
+    pub(super) fn metadata_key(&mut self, Entry { key, value }: &Entry) -> Option<MetadataKey> {
+        let entries = self.entries(value, "a metadata key")?;
         self.keys(entries, "a metadata key", &["doc", "type", "relay"], &[]);
-        MetadataKey {
+        Some(MetadataKey {
             name: self.name(key, "a metadata key", &['-', '.']),
             doc: self.doc(entries),
             ty: self.needed_type(entries, key.span, "a metadata key"),
             relay: find(entries, "relay")
                 .and_then(|entry| self.boolean(&entry.value, "`relay`"))
                 .map(|it| it.value),
-        }
+        })
     }
 
     /// The value of the key `type`, which must be there. A mapping that is none has been reported already.
     fn needed_type(&mut self, entries: &[Entry], owner: Span, what: &str) -> Option<super::Type> {
         let Some(entry) = find(entries, "type") else {
             let item = Diagnostic::new(Code::MissingKey, owner, format!("{what} needs a `type`"));
-            self.report(item.help("write `type: string`, or another type"));
+            let example = if what == "an enum" { "u8" } else { "string" };
+            self.report(item.help(format!("write `type: {example}`, or another type")));
             return None;
         };
         self.ty(&entry.value, "a type")
     }
 
     pub(super) fn enumeration(&mut self, Entry { key, value }: &Entry) -> Enum {
-        let entries = self.entries(value, "an enum");
-        self.keys(entries, "an enum", &["doc", "type", "values", "reserved"], &[]);
         let name = self.name(key, "the name of an enum", &[]);
+        let Some(entries) = self.entries(value, "an enum") else {
+            return Enum {
+                name,
+                doc: None,
+                ty: None,
+                values: None,
+                reserved: Vec::new(),
+            };
+        };
+        self.keys(entries, "an enum", &["doc", "type", "values", "reserved"], &[]);
         let ty = self.needed_type(entries, key.span, "an enum");
-        let mut values = Vec::new();
-        if let Some(entry) = find(entries, "values") {
-            for entry in self.entries(&entry.value, "`values`") {
-                values.push(self.enum_value(entry));
+        let values = match find(entries, "values") {
+            Some(Entry { value, .. }) => self
+                .entries(value, "`values`")
+                .map(|values| values.iter().map(|entry| self.enum_value(entry)).collect()),
+            None => {
+                let item = Diagnostic::new(Code::MissingKey, key.span, "an enum needs `values`");
+                self.report(item.help("write `values: { unspecified: 0, … }`"));
+                None
             }
-        } else {
-            let item = Diagnostic::new(Code::MissingKey, key.span, "an enum needs `values`");
-            self.report(item.help("write `values: { unspecified: 0, … }`"));
-        }
+        };
         let mut reserved = Vec::new();
         if let Some(entry) = find(entries, "reserved") {
             for item in self.items(&entry.value, "`reserved` of an enum") {
@@ -99,12 +109,15 @@ impl Reader<'_> {
         let name = self.name(key, "the name of a struct", &[]);
         let mut entries = self.entries(value, "a struct");
         let mut doc = None;
-        if let Some(long) = find(entries, "fields").filter(|entry| matches!(entry.value.kind, Kind::Map(_))) {
-            self.keys(entries, "a struct", &["doc", "fields"], &[]);
-            doc = self.doc(entries);
+        let long = entries
+            .and_then(|entries| find(entries, "fields"))
+            .filter(|entry| matches!(entry.value.kind, Kind::Map(_)));
+        if let (Some(all), Some(long)) = (entries, long) {
+            self.keys(all, "a struct", &["doc", "fields"], &[]);
+            doc = self.doc(all);
             entries = self.entries(&long.value, "`fields`");
         }
-        let fields = entries.iter().map(|entry| self.struct_field(entry)).collect();
+        let fields = entries.map(|entries| entries.iter().map(|entry| self.struct_field(entry)).collect());
         Struct { name, doc, fields }
     }
 
@@ -128,8 +141,15 @@ impl Reader<'_> {
 
     pub(super) fn union(&mut self, Entry { key, value }: &Entry) -> Union {
         let name = self.name(key, "the name of a union", &[]);
-        let entries = self.entries(value, "a union");
-        let mut members = Vec::new();
+        let Some(entries) = self.entries(value, "a union") else {
+            return Union {
+                name,
+                doc: None,
+                members: None,
+                reserved: Vec::new(),
+            };
+        };
+        let mut members = Some(Vec::new());
         let mut reserved = Vec::new();
         for Entry { key, value } in entries {
             match key.text.as_str() {
@@ -139,19 +159,13 @@ impl Reader<'_> {
                         reserved.extend(self.value(item, "a reserved tag", 1..=255));
                     }
                 }
-                _ => {
-                    let tag = self.number(key, "the tag of a union member", 1..=255);
-                    let message = self.path(value, "a union member");
-                    if let Some(tag) = tag.and_then(|tag| u8::try_from(tag).ok()) {
-                        members.push(UnionMember {
-                            tag: Spanned {
-                                value: tag,
-                                span: key.span,
-                            },
-                            message,
-                        });
-                    }
-                }
+                _ => match self.member(key, value) {
+                    Some(member) => members
+                        .as_mut()
+                        .into_iter()
+                        .for_each(|members| members.push(member.clone())),
+                    None => members = None,
+                },
             }
         }
         Union {
@@ -162,20 +176,33 @@ impl Reader<'_> {
         }
     }
 
+    fn member(&mut self, key: &Text, value: &Node) -> Option<UnionMember> {
+        let tag = self.number(key, "the tag of a union member", 1..=255);
+        let message = self.path(value, "a union member");
+        let tag = Spanned {
+            value: u8::try_from(tag?).ok()?,
+            span: key.span,
+        };
+        Some(UnionMember { tag, message: message? })
+    }
+
     pub(super) fn message(&mut self, Entry { key, value }: &Entry) -> Message {
         let name = self.name(key, "the name of a message", &[]);
-        let entries = self.entries(value, "a message");
+        let entries = self.entries(value, "a message").unwrap_or_default();
         self.keys(entries, "a message", &["doc", "state", "fields", "reserved"], &["view"]);
         let state = find(entries, "state").and_then(|entry| self.value(&entry.value, "`state`", VERSIONS));
         let mut fields = Vec::new();
         if let Some(entry) = find(entries, "fields") {
-            for entry in self.entries(&entry.value, "`fields`") {
+            for entry in self.entries(&entry.value, "`fields`").unwrap_or_default() {
                 fields.push(self.field(entry));
             }
         }
         let mut reserved = Vec::new();
         if let Some(entry) = find(entries, "reserved") {
-            for entry in self.entries(&entry.value, "`reserved` of a message") {
+            for entry in self
+                .entries(&entry.value, "`reserved` of a message")
+                .unwrap_or_default()
+            {
                 reserved.extend(self.reserved(entry));
             }
         }
@@ -210,7 +237,12 @@ impl Reader<'_> {
             // The form of a struct: say how a message writes it, by way of the missing id.
             return bare(name, self.ty(value, "a field"));
         }
-        let entries = self.entries(value, "a field");
+        let Some(entries) = self.entries(value, "a field") else {
+            return Field {
+                id: Id::Wrong,
+                ..bare(name, None)
+            };
+        };
         self.keys(
             entries,
             "a field",

@@ -11,34 +11,34 @@ use crate::load::{Entry, Node};
 const MAX_MILLIS: u64 = i32::MAX as u64;
 
 impl Reader<'_> {
-    pub(super) fn service(&mut self, Entry { key, value }: &Entry) -> Service {
+    pub(super) fn service(&mut self, Entry { key, value }: &Entry) -> Option<Service> {
         let name = self.name(key, "the name of a service", &['-']);
-        let entries = self.entries(value, "a service");
+        let entries = self.entries(value, "a service")?;
         self.keys(entries, "a service", &["doc", "target", "methods"], &[]);
         let target = find(entries, "target").and_then(|entry| self.word(&entry.value, "`target`"));
         let mut methods = Vec::new();
         if let Some(entry) = find(entries, "methods") {
-            for entry in self.entries(&entry.value, "`methods`") {
-                methods.push(self.method(entry));
+            for entry in self.entries(&entry.value, "`methods`").unwrap_or_default() {
+                methods.extend(self.method(entry));
             }
         } else {
             let item = Diagnostic::new(Code::MissingKey, key.span, "a service needs `methods`");
             self.report(item.help("write `methods: { charge: { request: Charge, reply: Receipt } }`"));
         }
-        Service {
+        Some(Service {
             name,
             doc: self.doc(entries),
             target,
             methods,
-        }
+        })
     }
 
-    fn method(&mut self, Entry { key, value }: &Entry) -> Method {
+    fn method(&mut self, Entry { key, value }: &Entry) -> Option<Method> {
         let name = self.name(key, "the name of a method", &[]);
-        let entries = self.entries(value, "a method");
+        let entries = self.entries(value, "a method")?;
         let known = &["doc", "request", "reply", "send", "timeout", "packet", "was"];
         self.keys(entries, "a method", known, &[]);
-        Method {
+        Some(Method {
             name,
             doc: self.doc(entries),
             send: self.exchanged(entries, "send"),
@@ -53,7 +53,7 @@ impl Reader<'_> {
                 let text = self.text(&entry.value, "`was`")?;
                 Some(self.name(text, "the name of a method", &[]))
             }),
-        }
+        })
     }
 
     fn exchanged(&mut self, entries: &[Entry], key: &str) -> Option<Spanned<Option<Path>>> {

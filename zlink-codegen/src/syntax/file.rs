@@ -65,10 +65,10 @@ pub(crate) fn lower(root: &Node, source: &Source, sink: &mut Sink) -> File {
         doc: reader.doc(entries),
         imports: Vec::new(),
         metadata: reader.section(entries, "metadata", Reader::metadata_key),
-        enums: reader.section(entries, "enums", Reader::enumeration),
-        structs: reader.section(entries, "structs", Reader::structure),
-        unions: reader.section(entries, "unions", Reader::union),
-        messages: reader.section(entries, "messages", Reader::message),
+        enums: reader.section(entries, "enums", |reader, entry| Some(reader.enumeration(entry))),
+        structs: reader.section(entries, "structs", |reader, entry| Some(reader.structure(entry))),
+        unions: reader.section(entries, "unions", |reader, entry| Some(reader.union(entry))),
+        messages: reader.section(entries, "messages", |reader, entry| Some(reader.message(entry))),
         services: reader.section(entries, "services", Reader::service),
     };
     if let Some(entry) = find(entries, "imports") {
@@ -84,14 +84,12 @@ pub(crate) fn lower(root: &Node, source: &Source, sink: &mut Sink) -> File {
 }
 
 impl Reader<'_> {
-    fn section<T>(&mut self, entries: &[Entry], key: &str, read: fn(&mut Self, &Entry) -> T) -> Vec<T> {
+    fn section<T>(&mut self, entries: &[Entry], key: &str, read: impl Fn(&mut Self, &Entry) -> Option<T>) -> Vec<T> {
         let Some(entry) = find(entries, key) else {
             return Vec::new();
         };
-        self.entries(&entry.value, &format!("`{key}`"))
-            .iter()
-            .map(|entry| read(self, entry))
-            .collect()
+        let entries = self.entries(&entry.value, &format!("`{key}`")).unwrap_or_default();
+        entries.iter().filter_map(|entry| read(self, entry)).collect()
     }
 
     fn missing(&mut self, top: Span, key: &str, help: &str) {

@@ -23,14 +23,15 @@ impl Reader<'_> {
         self.sink.report(item);
     }
 
-    /// The entries of a mapping; an empty value is an empty mapping.
-    pub(super) fn entries<'n>(&mut self, node: &'n Node, what: &str) -> &'n [Entry] {
+    /// The entries of a mapping; an empty value is an empty mapping. Nothing where it is something else, which is
+    /// reported: what would follow from its absence need not be.
+    pub(super) fn entries<'n>(&mut self, node: &'n Node, what: &str) -> Option<&'n [Entry]> {
         match &node.kind {
-            Kind::Map(entries) => entries,
-            _ if node.is_nothing() => &[],
+            Kind::Map(entries) => Some(entries),
+            _ if node.is_nothing() => Some(&[]),
             _ => {
                 self.wrong_shape(node, &format!("{what} is a mapping"));
-                &[]
+                None
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,7 +13,7 @@ use tokio::time::Instant;
 use crate::call::Key;
 use crate::clock;
 use crate::error::{Error, ErrorKind};
-use crate::execution::{Job, Owner};
+use crate::execution::{self, Abandoned, Job, Owner, Rejected};
 use crate::id::{ChannelName, LinkId, MeshName, PacketName, Rid};
 use crate::mesh::{OperationId, Operations, PeerLink, PeerView, Upcall};
 use crate::message::CONTENT_TYPE;
@@ -23,7 +24,7 @@ use crate::wire::{self, Incoming, OperationName};
 
 use super::context::{ChannelTurn, MessageKind, NodeTurn, Turn};
 use super::dispatch::{Dispatch, Refusal};
-use super::outbound::{HostState, Outbound};
+use super::outbound::Outbound;
 use super::path::ChannelPath;
 use super::reply::{ReplyRoute, ReplyTo};
 use super::server::Handler;
@@ -36,13 +37,11 @@ pub(crate) struct InboundConfig {
     pub(crate) outbound: Outbound,
     pub(crate) permits: HostPermits,
     /// The channels served, each with its handlers and queue.
-    pub(crate) channels: Vec<(ChannelName, Vec<Handler<ChannelTurn>>, Arc<Queue>)>,
+    pub(crate) channels: Vec<(ChannelName, Vec<Handler<ChannelTurn>>, Queue)>,
     /// The handlers of the node itself.
-    pub(crate) node: Option<(MeshName, Vec<Handler<NodeTurn>>, Arc<Queue>)>,
+    pub(crate) node: Option<(MeshName, Vec<Handler<NodeTurn>>, Queue)>,
     /// The paths whose candidates are peers of this scope.
     pub(crate) paths: Vec<Arc<ChannelPath>>,
-    /// What a call is told that comes while this host drains.
-    pub(crate) when_draining: ErrorKind,
 }
 
 /// Takes what the links of one scope receive.
@@ -52,7 +51,6 @@ pub(crate) struct Inbound {
     entries: Vec<Arc<Entry>>,
     numbers: FxHashMap<OperationId, usize>,
     paths: Vec<Arc<ChannelPath>>,
-    when_draining: ErrorKind,
     /// Where permits for calls from this host to itself come from.
     local: AsyncMutex<Source>,
 }
@@ -61,7 +59,7 @@ pub(crate) struct Inbound {
 struct Entry {
     packet: PacketName,
     handlers: Handlers,
-    queue: Arc<Queue>,
+    queue: Queue,
 }
 
 enum Handlers {
@@ -164,7 +162,6 @@ impl Inbound {
             entries,
             numbers: ids.into_iter().zip(0..).collect(),
             paths: config.paths,
-            when_draining: config.when_draining,
             local: AsyncMutex::new(config.permits.source()),
         }
     }
@@ -194,7 +191,7 @@ impl Inbound {
     }
 
     /// Puts a call in its handler's queue, or answers why not.
-    fn call(&self, from: From<'_>, record: Bytes, call: wire::Call, permit: Option<Permit>) {
+    fn call(&self, from: From<'_>, record: Bytes, call: wire::Call, permit: Permit) {
         let reply = call.correlation.map(|correlation| {
             let route = match from {
                 From::Link(peer) => ReplyRoute::Link(peer.clone()),
@@ -202,10 +199,6 @@ impl Inbound {
             };
             ReplyTo::new(route, correlation, self.outbound.runtime().clone())
         });
-        if self.outbound.state() != HostState::Serving {
-            let error = Error::not_executed(self.when_draining, "the target takes no new work");
-            return refuse("shutdown", "channel", Refusal { error, reply });
-        }
         let request = call.correlation.is_some();
         let Some(entry) = self.entry(&record, &call).filter(|entry| entry.handlers.has(request)) else {
             let what = if request { "request" } else { "message" };
@@ -235,8 +228,9 @@ impl Inbound {
             deadline,
             reply,
         };
-        if let Err(job) = entry.queue.admit(job, permit) {
-            let error = Error::not_executed(self.when_draining, "the target takes no new work");
+        if let Err(Rejected { kind, job, permit }) = entry.queue.admit(job, permit) {
+            drop(permit);
+            let error = Error::not_executed(kind, "the target takes no new work");
             refuse(
                 "shutdown",
                 entry.handlers.surface(),
@@ -258,7 +252,7 @@ impl Inbound {
             let Some(permit) = granted.ok().and_then(|mut grant| grant.take()) else {
                 return Err(Refused::Closed);
             };
-            own.call(From::Own(&rid), record, call, Some(permit));
+            own.call(From::Own(&rid), record, call, permit);
             Ok(())
         })
     }
@@ -316,7 +310,14 @@ enum From<'a> {
 impl Upcall for Inbound {
     fn record(&self, peer: &Arc<PeerLink>, record: Bytes, permit: Option<Permit>) {
         match wire::parse(&record) {
-            Ok(Incoming::Call(call)) => self.call(From::Link(peer), record, call, permit),
+            Ok(Incoming::Call(call)) => match permit {
+                Some(permit) => self.call(From::Link(peer), record, call, permit),
+                // Ordinary records of an admitted link have one; this came where only completions may.
+                None => peer.close(
+                    CloseReason::Protocol("a call came on the completion lane".into()),
+                    Duration::ZERO,
+                ),
+            },
             Ok(Incoming::Reply(reply)) => self.reply(peer, &record, reply),
             Ok(_) => peer.close(
                 CloseReason::Protocol("a record of an unknown kind".into()),
@@ -361,15 +362,53 @@ pub(crate) struct CallJob {
 }
 
 impl Job for CallJob {
-    fn start(self) -> Option<BoxFuture<'static, ()>> {
-        let surface = self.entry.handlers.surface();
+    type Turn = CallTurn;
+
+    fn start(self) -> Option<CallTurn> {
+        let entry = self.entry.clone();
         match self.begin() {
-            Ok(running) => running,
+            Ok(running) => running.map(|running| CallTurn { running, entry }),
             Err(refusal) => {
-                refuse("decode_error", surface, refusal);
+                refuse("decode_error", entry.handlers.surface(), refusal);
                 None
             }
         }
+    }
+
+    fn abandon(self) {
+        let error = Error::not_executed(ErrorKind::ShuttingDown, "the host stopped before the call could start");
+        refuse(
+            "shutdown",
+            self.entry.handlers.surface(),
+            Refusal {
+                error,
+                reply: self.reply,
+            },
+        );
+    }
+}
+
+/// A call whose handler has begun.
+pub(crate) struct CallTurn {
+    running: BoxFuture<'static, ()>,
+    entry: Arc<Entry>,
+}
+
+impl execution::Turn for CallTurn {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.running.as_mut().poll(cx)
+    }
+
+    fn abandon(self, why: Abandoned) {
+        // The reply route inside the future answers when it is dropped.
+        let (reason, text) = match &why {
+            Abandoned::Panicked(text) => ("handler_exception", text.as_str()),
+            Abandoned::Stopped => ("shutdown", "the host stopped before the handler ended"),
+        };
+        tracing::error!(
+            target: "zlink::dispatch", event_id = "zlink.dispatch_error", surface = self.entry.handlers.surface(),
+            packet_name = %self.entry.packet, outcome = "failed", reason, action = "reply_error", text
+        );
     }
 }
 

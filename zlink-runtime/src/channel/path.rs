@@ -56,11 +56,6 @@ impl ChannelPath {
         }
     }
 
-    /// Whether calls wait for a server rather than fail.
-    pub(crate) fn waits(&self) -> bool {
-        matches!(self.kind, PathKind::ClientServer)
-    }
-
     /// Takes the peers as they are now. Selection is prepared again only where its candidates changed.
     pub(crate) fn peers_changed(&self, version: u64, peers: &[PeerView]) {
         let mut seen = self.seen.lock();
@@ -140,11 +135,6 @@ impl ChannelPath {
         };
         tracing::debug!(target: "zlink::flow", surface = "channel", channel_name = %name, reason, "selection failed");
         Error::not_executed(kind, text)
-    }
-
-    /// How many servers selection has.
-    pub(crate) fn ready_targets(&self) -> usize {
-        self.seen.lock().candidates.len()
     }
 
     /// The servers that selection has, and their weights.

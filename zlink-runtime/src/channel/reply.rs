@@ -9,7 +9,7 @@ use crate::call::{Key, Pending};
 use crate::error::{Error, ErrorKind};
 use crate::id::LinkId;
 use crate::mesh::PeerLink;
-use crate::message::codec::{self, ByteArray, Inline, Message};
+use crate::message::codec::{self, Inline, Message};
 use crate::transport::{Lane, Record, Refused};
 use crate::wire;
 

@@ -6,7 +6,6 @@ use std::time::Duration;
 use crate::error::StartError;
 use crate::limit::{DRAIN_TIME, REQUEST_TIMEOUT};
 use crate::transport::{LinkConfig, LinkTransport, Transport};
-use crate::wire;
 
 use super::{ClientServerBuilder, Host, MeshBuilder, start};
 
@@ -63,7 +62,7 @@ impl Default for HostBuilder {
             send_timeout: None,
             drain_timeout: DRAIN_TIME,
             workers: None,
-            transport: Arc::new(LinkTransport::new(LinkConfig::new(wire::is_completion))),
+            transport: Arc::new(LinkTransport::new(LinkConfig::default())),
         }
     }
 }

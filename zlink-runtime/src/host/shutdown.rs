@@ -60,24 +60,29 @@ impl Inner {
             self.meshes.iter().map(|mesh| &mesh.links).chain(channels)
         };
         links().for_each(crate::mesh::Links::drain);
-        for queue in &self.queues {
-            queue.close();
-        }
+        self.queues.iter().for_each(|(queue, closed)| queue.close(*closed));
         let mut unfinished = 0;
-        for queue in &self.queues {
+        for (queue, closed) in &self.queues {
             if tokio::time::timeout_at(deadline, queue.drained()).await.is_err() {
-                unfinished += queue.abandon();
+                let status = queue.status();
+                unfinished += status.queued + status.active;
+                queue.stop(*closed);
             }
         }
-        // Handlers have ended, so what still waits for replies was started from outside.
+        // Calls that were started before may still get their replies.
+        let _ = tokio::time::timeout_at(deadline, self.outbound.pending().all_ended()).await;
         let linger = LINGER.min(self.drain_timeout);
         self.outbound.set_state(HostState::Stopped);
         let closing = links().map(|links| links.close(linger));
         futures_join(closing).await;
         self.outbound.pending().shut_down();
-        self.workers.stop();
         self.permits.close();
         self.tasks.iter().for_each(tokio::task::JoinHandle::abort);
+        let workers = self.workers.lock().take();
+        if let Some(workers) = workers {
+            // A handler that blocks its thread must not keep the host from stopping.
+            let _ = tokio::time::timeout(linger, workers.join()).await;
+        }
         self.stopping.abandoned.store(true, Ordering::Release);
         tracing::info!(
             target: "zlink::runtime", event_id = "zlink.runtime.host.termination_changed", state = "stopped", unfinished
@@ -98,10 +103,7 @@ impl Inner {
             return;
         }
         self.outbound.set_state(HostState::Stopped);
-        for queue in &self.queues {
-            queue.close();
-            queue.abandon();
-        }
+        self.queues.iter().for_each(|(queue, closed)| queue.stop(*closed));
         for links in self
             .meshes
             .iter()
@@ -111,7 +113,7 @@ impl Inner {
             links.abandon();
         }
         self.outbound.pending().shut_down();
-        self.workers.stop();
+        drop(self.workers.lock().take());
         self.permits.close();
         self.tasks.iter().for_each(tokio::task::JoinHandle::abort);
     }

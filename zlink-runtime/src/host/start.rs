@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
 use crate::channel::{
@@ -26,7 +27,7 @@ struct Ground {
     workers: Workers,
     runtime: Handle,
     transport: Arc<dyn Transport>,
-    queues: Vec<Arc<Queue>>,
+    queues: Vec<(Queue, ErrorKind)>,
     paths: Vec<Arc<ChannelPath>>,
     mistakes: Vec<ConfigError>,
 }
@@ -77,7 +78,6 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         {
             links.close(Duration::ZERO).await;
         }
-        ground.workers.stop();
         return Err(StartError::new(ground.mistakes));
     }
     let tasks = vec![
@@ -110,7 +110,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     Ok(Host(Arc::new(Inner {
         outbound: ground.outbound,
         permits: ground.permits,
-        workers: ground.workers,
+        workers: Mutex::new(Some(ground.workers)),
         meshes: meshes.into_iter().map(|(mesh, _)| mesh).collect(),
         channels: channels.into_iter().map(|(channel, _)| channel).collect(),
         queues: ground.queues,
@@ -121,9 +121,10 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
 }
 
 impl Ground {
-    fn queue(&mut self, limit: usize) -> Arc<Queue> {
-        let queue = Arc::new(Queue::new(&self.workers, limit));
-        self.queues.push(queue.clone());
+    /// `closed` is what a call is told that comes while this host drains.
+    fn queue(&mut self, limit: usize, closed: ErrorKind) -> Queue {
+        let queue = Queue::new(&self.workers, limit);
+        self.queues.push((queue.clone(), closed));
         queue
     }
 
@@ -190,7 +191,11 @@ impl Ground {
                 .into_iter()
                 .flat_map(|NodeServer { handlers }| handlers)
                 .collect();
-            (name.clone(), handlers, self.queue(DISPATCH_LIMIT))
+            (
+                name.clone(),
+                handlers,
+                self.queue(DISPATCH_LIMIT, ErrorKind::ShuttingDown),
+            )
         });
         let served = registered.servers.into_iter().map(|server| {
             let ChannelServer {
@@ -199,7 +204,7 @@ impl Ground {
                 dispatch_limit,
                 ..
             } = server;
-            (channel, handlers, self.queue(dispatch_limit))
+            (channel, handlers, self.queue(dispatch_limit, ErrorKind::ShuttingDown))
         });
         let served = served.collect();
         let inbound = Arc::new(Inbound::new(InboundConfig {
@@ -208,7 +213,6 @@ impl Ground {
             channels: served,
             node,
             paths,
-            when_draining: ErrorKind::ShuttingDown,
         }));
         let info = NodeInfo {
             scope: Scope::Mesh(name.clone()),
@@ -263,13 +267,12 @@ impl Ground {
                 channels,
                 node: None,
                 paths,
-                when_draining: ErrorKind::Rejected,
             }))
         };
         let mut server = None;
         if let Some(registration) = registered.servers.into_iter().next() {
             let channels = vec![(name.clone(), weight(&registration))];
-            let queue = self.queue(registration.dispatch_limit);
+            let queue = self.queue(registration.dispatch_limit, ErrorKind::Rejected);
             let inbound = inbound(self, vec![(name.clone(), registration.handlers, queue)], Vec::new());
             if let Ok(info) = info(Scope::ChannelServer(name.clone()), "server", channels, &inbound) {
                 let links = self.links(info, registered.link_budget, inbound);

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::clock;
 use crate::id::{ChannelName, LinkId, Rid};
-use crate::limit::{DESCRIPTOR_BYTES, LINK_BUDGET_BYTES, REQUEST_TIMEOUT};
+use crate::limit::{DESCRIPTOR_BYTES, REQUEST_TIMEOUT};
 use crate::message::codec;
 use crate::permit::HostPermits;
 use crate::transport::{
@@ -43,10 +43,6 @@ pub(crate) struct LinksConfig {
     pub(crate) budget: usize,
     pub(crate) upcall: Arc<dyn Upcall>,
     pub(crate) runtime: Handle,
-}
-
-impl LinksConfig {
-    pub(crate) const DEFAULT_BUDGET: usize = LINK_BUDGET_BYTES;
 }
 
 /// All links of one scope.

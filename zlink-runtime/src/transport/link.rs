@@ -3,7 +3,6 @@
 //! It must not know who is admitted, what a record says beyond its kind, or what happens to it above.
 
 mod dial;
-mod flow;
 mod greet;
 mod inbox;
 mod keeper;
@@ -30,19 +29,14 @@ pub struct LinkConfig {
     pub security: Security,
     /// The most connections that one listener holds; others wait to be accepted.
     pub connections: usize,
-    /// Whether a record is a reply or an error completion, by its first bytes. On a link with one lane such a record
-    /// needs no permit.
-    pub is_completion: fn(&[u8]) -> bool,
 }
 
-impl LinkConfig {
+impl Default for LinkConfig {
     /// No security, 4,096 connections.
-    #[must_use]
-    pub fn new(is_completion: fn(&[u8]) -> bool) -> Self {
+    fn default() -> Self {
         Self {
             security: Security::Null,
             connections: LISTENER_CONNECTIONS,
-            is_completion,
         }
     }
 }

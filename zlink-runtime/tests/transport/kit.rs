@@ -13,16 +13,16 @@ use zlink_runtime::transport::{
 };
 
 /// The kind byte that tests use for completions.
-pub(crate) const COMPLETION: u8 = 2;
+pub(crate) const COMPLETION: u8 = 32;
 /// The kind byte that tests use for everything else.
-pub(crate) const ORDINARY: u8 = 1;
+pub(crate) const ORDINARY: u8 = 16;
 
 pub(crate) fn transport() -> LinkTransport {
     LinkTransport::new(config())
 }
 
 pub(crate) fn config() -> LinkConfig {
-    LinkConfig::new(|record| record.get(1) == Some(&COMPLETION))
+    LinkConfig::default()
 }
 
 pub(crate) fn offer(identity: &str, permits: &HostPermits) -> Offer {

@@ -56,6 +56,20 @@ impl Names {
     }
 }
 
+impl Names {
+    /// The identifiers of the fields of a table or struct here: flatc refuses those that a table or struct has.
+    pub(super) fn fields(&self, names: &[&str]) -> Vec<String> {
+        let entries = self.entries.iter().map(|(_, name)| name);
+        let taken = self
+            .structs
+            .iter()
+            .chain(&self.messages)
+            .chain(&self.boxes)
+            .chain(entries);
+        assign(names, identifier, taken.map(String::as_str))
+    }
+}
+
 /// One identifier per name, all different: the name itself wherever it is one.
 pub(super) fn idents(names: &[&str]) -> Vec<String> {
     assign(names, identifier, [])

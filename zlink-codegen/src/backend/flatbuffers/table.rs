@@ -1,6 +1,6 @@
 //! Tables: messages, and the entries of maps.
 
-use super::{File, clean, names};
+use super::{File, clean};
 use crate::ir::{Message, Scalar, Slot, Type};
 
 impl File<'_> {
@@ -16,7 +16,7 @@ impl File<'_> {
                 Slot::Reserved { name } => name.as_str(),
             })
             .collect();
-        for ((id, slot), name) in it.slots.iter().enumerate().zip(names::idents(&slot_names)) {
+        for ((id, slot), name) in it.slots.iter().enumerate().zip(self.names[self.at].fields(&slot_names)) {
             match slot {
                 Slot::Reserved { .. } => self.line(&format!("  {name}: bool (id: {id}, deprecated);")),
                 Slot::Field(field) => {

@@ -33,7 +33,7 @@ impl Context<'_> {
             impl #ident {
                 /// Its number on the wire.
                 #[must_use]
-                pub const fn number(self) -> #repr {
+                pub const fn to_wire(self) -> #repr {
                     match self {
                         #(Self::#variants => #numbers,)*
                         Self::Unknown(number) => number,
@@ -42,7 +42,7 @@ impl Context<'_> {
 
                 /// The value with this number.
                 #[must_use]
-                pub const fn from_number(number: #repr) -> Self {
+                pub const fn from_wire(number: #repr) -> Self {
                     match number {
                         #(#numbers => Self::#variants,)*
                         number => Self::Unknown(number),
@@ -56,17 +56,17 @@ impl Context<'_> {
 
                 #[inline]
                 fn to_bytes(&self) -> [u8; #size] {
-                    self.number().to_le_bytes()
+                    self.to_wire().to_le_bytes()
                 }
 
                 #[inline]
                 fn from_bytes(bytes: &[u8; #size]) -> Self {
-                    Self::from_number(#repr::from_le_bytes(*bytes))
+                    Self::from_wire(#repr::from_le_bytes(*bytes))
                 }
 
                 #[inline]
                 fn is_elided(&self) -> bool {
-                    self.number() == 0
+                    self.to_wire() == 0
                 }
             }
         }

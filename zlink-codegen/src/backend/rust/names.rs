@@ -125,6 +125,12 @@ pub(super) fn module(namespace: &str) -> Ident {
     ident(&crate::name::module(namespace))
 }
 
+/// The file that `mod` looks for where it declares that module.
+pub(super) fn file_stem(namespace: &str) -> String {
+    let module = rust_ident(&crate::name::module(namespace));
+    module.strip_prefix("r#").map(str::to_owned).unwrap_or(module)
+}
+
 /// A name in its final form as an identifier.
 pub(super) fn ident(name: &str) -> Ident {
     let name = if name.is_empty() {

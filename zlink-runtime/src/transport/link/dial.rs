@@ -78,7 +78,6 @@ pub(super) async fn dial(
         dialled: true,
         address: first.stream.address,
     };
-    let is_completion = transport.config.is_completion;
     Ok(open(
         Parts {
             id: transport.next_id(),
@@ -86,7 +85,6 @@ pub(super) async fn dial(
             lanes,
             since,
             places: Vec::new(),
-            is_completion,
         },
         &offer,
     ))

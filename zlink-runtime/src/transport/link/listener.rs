@@ -201,14 +201,12 @@ impl Accepting {
             dialled: false,
             address: first.stream.address,
         };
-        let is_completion = self.transport.config.is_completion;
         let parts = Parts {
             id: self.transport.next_id(),
             peer,
             lanes,
             since,
             places,
-            is_completion,
         };
         self.acceptor.accepted(open(parts, &self.offer));
     }

@@ -7,10 +7,10 @@ use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
 
-use super::flow;
 use crate::limit::{ALONE_BYTES, COALESCE_BYTES};
 use crate::transport::zmtp::{FRAME_HEAD, encode_ping, encode_pong, frame_head};
 use crate::transport::{Flow, Record, Refused};
+use crate::wire;
 
 /// Before a record, its length.
 pub(super) const PREFIX: usize = 4;
@@ -327,7 +327,10 @@ impl SendQueue {
         let control = &inner.control;
         let urgent = control.ping.is_some() || control.pong.is_some() || control.flow.is_some();
         let poll = if !inner.chunks.is_empty() || urgent {
-            Poll::Ready(Some(Work { records: inner.queued_records, bytes: inner.used }))
+            Poll::Ready(Some(Work {
+                records: inner.queued_records,
+                bytes: inner.used,
+            }))
         } else if inner.closed {
             Poll::Ready(None)
         } else {
@@ -349,7 +352,7 @@ impl SendQueue {
             encode_pong(control, &context);
         }
         if let Some(flow) = inner.control.flow.take() {
-            let record = flow::encode(flow);
+            let record = wire::flow(flow.version, flow.paused);
             let (head, from) = frame_head(PREFIX + record.len(), false, false);
             control.extend_from_slice(&head[from..]);
             control.extend_from_slice(&prefix(record.len()));

@@ -13,7 +13,6 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::flow;
 use super::inbox::{Aside, Inbox};
 use super::shared::Shared;
 use super::state::{Phase, Watcher, yield_once};
@@ -21,7 +20,8 @@ use super::stream::ReadHalf;
 use crate::limit::{HANDSHAKE_TIME, ROTATION_BYTES, ROTATION_RECORDS, ROTATION_TIME};
 use crate::permit::{Permit, Source};
 use crate::transport::zmtp::{Command, ZmtpError};
-use crate::transport::{BoxFuture, CloseReason, HANDSHAKE_RECORDS, Lane, Lanes, Sink};
+use crate::transport::{BoxFuture, CloseReason, Flow, HANDSHAKE_RECORDS, Lane, Lanes, Sink};
+use crate::wire::{self, Incoming};
 
 /// A lane's receiving half before the link is started.
 pub(super) struct Unstarted {
@@ -197,8 +197,7 @@ impl Reader {
             Phase::Lingering(_) if !self.discards => {
                 self.discards = true;
                 self.permit = None;
-                // A waiter left behind would keep a permit from others.
-                self.source = self.shared.permits.source();
+                self.source.cancel();
             }
             _ => {}
         }
@@ -206,9 +205,12 @@ impl Reader {
 
     fn scan(&mut self) -> Result<bool, Stop> {
         let shared = &self.shared;
-        let many = self.inbox.scan(flow::is_flow, |aside| {
+        let many = self.inbox.scan(wire::is_flow, |aside| {
             match aside {
-                Aside::Record(record) => shared.peer_told(flow::decode(record).ok_or(ZmtpError::Malformed("flow"))?),
+                Aside::Record(record) => match wire::parse(record) {
+                    Ok(Incoming::Flow { version, paused }) => shared.peer_told(Flow { version, paused }),
+                    _ => return Err(ZmtpError::Malformed("receive flow")),
+                },
                 Aside::Command(Command::Ping { ttl, context }) => {
                     shared.queue(Lane::Completion).pong(context);
                     let ttl = Some(Duration::from_millis(u64::from(ttl) * 100)).filter(|ttl| !ttl.is_zero());
@@ -348,14 +350,14 @@ impl Reader {
             self.before_admission += count;
             match count {
                 0 => self.changed().await,
-                count => self.hand_on(count, 0).await,
+                count => self.hand_on(count, 0),
             }
             return;
         }
         #[allow(clippy::cast_possible_truncation, reason = "at most one rotation's records")]
         self.shared.last_batch.store(waiting as u32, Ordering::Relaxed);
         if self.lane == Lane::Completion {
-            return self.hand_on(waiting, 0).await;
+            return self.hand_on(waiting, 0);
         }
         let free = self
             .inbox
@@ -363,32 +365,24 @@ impl Reader {
             .take_while(|record| !self.needs_permit(record))
             .count();
         if free > 0 {
-            return self.hand_on(free, 0).await;
+            return self.hand_on(free, 0);
         }
         if self.permitted().await {
             let ordinary = self.inbox.waiting().filter(|record| self.needs_permit(record)).count();
-            self.hand_on(waiting, ordinary).await;
+            self.hand_on(waiting, ordinary);
         }
     }
 
     /// On a lane for everything a completion needs none. On a data lane all do: there none is known in advance.
     fn needs_permit(&self, record: &[u8]) -> bool {
-        self.admitted && (self.shared.peer.lanes == Lanes::Two || !(self.shared.is_completion)(record))
+        self.admitted && (self.shared.peer.lanes == Lanes::Two || !wire::is_completion(record))
     }
 
     /// Hands on up to `count` records, of which `ordinary` need a permit: the one that is here already, and as many
     /// more as there are at once.
-    async fn hand_on(&mut self, count: usize, ordinary: usize) {
+    fn hand_on(&mut self, count: usize, ordinary: usize) {
         let more = u32::try_from(ordinary.saturating_sub(1)).unwrap_or(u32::MAX);
-        let mut grant = None;
-        if more > 0 {
-            let source = &mut self.source;
-            grant = poll_fn(|cx| match source.poll_acquire(cx, more) {
-                Poll::Ready(grant) => Poll::Ready(grant.ok()),
-                Poll::Pending => Poll::Ready(None),
-            })
-            .await;
-        }
+        let mut grant = if more > 0 { self.source.try_acquire(more) } else { None };
         let mut handed = 0;
         while handed < count {
             let mut permit = None;

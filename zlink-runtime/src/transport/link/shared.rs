@@ -38,7 +38,6 @@ pub(super) struct Parts {
     pub(super) since: Instant,
     /// The places it takes among its listener's connections.
     pub(super) places: Vec<OwnedSemaphorePermit>,
-    pub(super) is_completion: fn(&[u8]) -> bool,
 }
 
 /// What the link's tasks share.
@@ -50,7 +49,6 @@ pub(super) struct Shared {
     /// The data lane, then the completion lane where there is one.
     pub(super) queues: Vec<SendQueue>,
     pub(super) permits: HostPermits,
-    pub(super) is_completion: fn(&[u8]) -> bool,
     pub(super) pings: bool,
     pub(super) since: Instant,
     pub(super) max_record: AtomicUsize,
@@ -125,7 +123,6 @@ pub(super) fn open(parts: Parts, offer: &Offer) -> Arc<dyn Link> {
         lanes,
         since,
         places,
-        is_completion,
     } = parts;
     let delimiter = peer.socket == SocketType::Req;
     let queues = lanes
@@ -137,7 +134,6 @@ pub(super) fn open(parts: Parts, offer: &Offer) -> Arc<dyn Link> {
         state: State::new(),
         queues,
         permits: offer.permits.clone(),
-        is_completion,
         pings: lanes.iter().all(|lane| lane.pings),
         since,
         max_record: AtomicUsize::new(offer.max_record),

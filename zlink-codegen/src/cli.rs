@@ -1,0 +1,195 @@
+//! The `zlink-codegen` command: arguments, output, exit codes.
+//!
+//! It must not know how a phase does its work.
+
+mod accept;
+mod check;
+mod generate;
+mod paths;
+
+use std::ffi::OsString;
+use std::io::{IsTerminal as _, Write};
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::diagnostic::{Code, Diagnostics, Severity};
+
+/// Nothing is wrong.
+const FINE: u8 = 0;
+/// Something is wrong with a schema.
+const FINDINGS: u8 = 1;
+/// The command line, a file, or this program is wrong.
+const TROUBLE: u8 = 2;
+
+/// Compiles zlink schemas.
+///
+/// PATHS are schemas, or folders: every `*.yaml` below them that is not a lock.
+///
+/// Exit codes: 0, fine; 1, findings; 2, usage, I/O, or a bug of zlink-codegen.
+#[derive(Parser)]
+#[command(name = "zlink-codegen", version)]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Checks schemas, and compares them with their lock files.
+    Check {
+        #[arg(required = true)]
+        paths: Vec<PathBuf>,
+        /// Fail where a lock file is missing or not up to date.
+        #[arg(long)]
+        locked: bool,
+        /// How findings are shown: human, on stderr; json, on stdout.
+        #[arg(long, value_enum, default_value_t = Format::Human)]
+        format: Format,
+    },
+    /// Generates code.
+    Generate {
+        #[arg(required = true)]
+        paths: Vec<PathBuf>,
+        /// The language.
+        #[arg(long, value_enum)]
+        lang: Lang,
+        /// The folder for the files.
+        #[arg(long)]
+        out: PathBuf,
+        /// The path of the module that generated Rust names.
+        #[arg(long, default_value = "::zlink_runtime::rt")]
+        runtime: String,
+    },
+    /// Makes the schemas as they are the contract: writes their lock files.
+    Accept {
+        #[arg(required = true)]
+        paths: Vec<PathBuf>,
+    },
+}
+
+/// How findings are shown.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Human,
+    Json,
+}
+
+/// What is generated.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Lang {
+    Rust,
+}
+
+/// Where output goes.
+struct Console<'a> {
+    out: &'a mut dyn Write,
+    err: &'a mut dyn Write,
+    colour: bool,
+}
+
+impl Console<'_> {
+    /// A line for people. One that cannot be written is lost: the exit code still tells.
+    fn say(&mut self, line: std::fmt::Arguments<'_>) {
+        let _ = writeln!(self.err, "{line}");
+    }
+
+    /// Shows the findings and tells how the command ends, as far as they are concerned.
+    fn show(&mut self, findings: &Diagnostics, format: Format) -> u8 {
+        let written = match format {
+            Format::Human => self.err.write_all(findings.human(self.colour).as_bytes()),
+            Format::Json => writeln!(self.out, "{}", findings.json()),
+        };
+        if written.is_err() || findings.items.iter().any(|item| item.code == Code::Unreadable) {
+            TROUBLE
+        } else if findings.has_errors() {
+            FINDINGS
+        } else {
+            FINE
+        }
+    }
+
+    /// What was done, with the number of findings.
+    fn summary(&mut self, done: &str, findings: &Diagnostics) {
+        let count = |severity| findings.items.iter().filter(|item| item.severity == severity).count();
+        let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+        self.say(format_args!(
+            "{done}: {}, {}",
+            number(errors, "error"),
+            number(warnings, "warning")
+        ));
+    }
+}
+
+fn number(count: usize, what: &str) -> String {
+    if count == 1 {
+        format!("1 {what}")
+    } else {
+        format!("{count} {what}s")
+    }
+}
+
+/// Runs the command on the process's own arguments and streams; returns its exit code.
+#[must_use]
+pub fn main() -> u8 {
+    let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
+    let colour = err.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let mut console = Console {
+        out: &mut out,
+        err: &mut err,
+        colour,
+    };
+    let run = std::panic::AssertUnwindSafe(|| start(std::env::args_os(), &mut console));
+    // The panic has been printed; what is left is the documented exit code.
+    std::panic::catch_unwind(run).unwrap_or(TROUBLE)
+}
+
+/// Runs the command on `args`, the name of the program first, without colours; returns its exit code.
+pub fn run<A: Into<OsString> + Clone>(
+    args: impl IntoIterator<Item = A>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> u8 {
+    start(
+        args,
+        &mut Console {
+            out,
+            err,
+            colour: false,
+        },
+    )
+}
+
+fn start<A: Into<OsString> + Clone>(args: impl IntoIterator<Item = A>, console: &mut Console<'_>) -> u8 {
+    let args = match Args::try_parse_from(args) {
+        Ok(args) => args,
+        Err(error) => {
+            let text = if console.colour {
+                error.render().ansi().to_string()
+            } else {
+                error.render().to_string()
+            };
+            let stream = if error.use_stderr() {
+                &mut *console.err
+            } else {
+                &mut *console.out
+            };
+            let written = stream.write_all(text.as_bytes());
+            return if error.use_stderr() || written.is_err() {
+                TROUBLE
+            } else {
+                FINE
+            };
+        }
+    };
+    match args.command {
+        Command::Check { paths, locked, format } => check::run(&paths, locked, format, console),
+        Command::Generate {
+            paths,
+            lang,
+            out,
+            runtime,
+        } => generate::run(&paths, lang, &out, runtime, console),
+        Command::Accept { paths } => accept::run(&paths, console),
+    }
+}

@@ -1,0 +1,48 @@
+//! `accept`: writes the lock files of the schemas that were named.
+//!
+//! It must not know what a lock says.
+
+use std::path::PathBuf;
+
+use super::{Console, Format, TROUBLE, number, paths};
+use crate::compile::{Disk, Program};
+use crate::diagnostic::Code;
+use crate::output::write_if_changed;
+
+pub(super) fn run(args: &[PathBuf], console: &mut Console<'_>) -> u8 {
+    let mut program = Program::new(&Disk);
+    let files = paths::schemas(args, &mut program);
+    let mut locks = Vec::new();
+    for path in &files {
+        let Some(root) = program.load(path) else { continue };
+        let Some(schema) = program.resolve(root) else { continue };
+        let checked = program.check_lock(&schema, schema.namespaces.len() - 1, root, false);
+        locks.extend(checked.and_then(|checked| Some((checked.path, checked.accepted?))));
+    }
+    // What is right is written even where another schema is not: each lock is one namespace.
+    let mut written = Vec::new();
+    let mut trouble = Vec::new();
+    let accepted = locks.len();
+    for (path, text) in locks {
+        match write_if_changed(&path, text.as_bytes()) {
+            Ok(true) => written.push(path),
+            Ok(false) => {}
+            Err(error) => trouble.push(error),
+        }
+    }
+    let mut findings = program.finish();
+    // That there was no lock is what this command is for.
+    findings.items.retain(|item| item.code != Code::NoLock);
+    let code = console.show(&findings, Format::Human);
+    for path in &written {
+        console.say(format_args!("wrote {}", path.display()));
+    }
+    for error in &trouble {
+        console.say(format_args!("error: {error}"));
+    }
+    console.summary(
+        &format!("accepted {accepted} of {}", number(files.len(), "schema")),
+        &findings,
+    );
+    if trouble.is_empty() { code } else { TROUBLE }
+}

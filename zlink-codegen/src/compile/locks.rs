@@ -1,0 +1,181 @@
+//! Each namespace of a schema against its lock file.
+//!
+//! It must not know rules of evolution; it finds both sides, and the place each difference is shown at.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::Program;
+use super::program::Loaded;
+use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::evolution::{self, Change, Contract};
+use crate::ir::Schema;
+use crate::load::{self, Node};
+use crate::source::{FileId, Sources, Span};
+
+/// What became of one namespace.
+pub(crate) struct Checked {
+    /// Where the lock is, or would be.
+    pub(crate) path: PathBuf,
+    pub(crate) exists: bool,
+    /// What the lock should say; nothing where that is not allowed.
+    pub(crate) accepted: Option<String>,
+}
+
+impl Program<'_> {
+    /// Compares the namespace of a file with its lock. `locked` takes no difference and no missing lock.
+    pub(crate) fn check_lock(
+        &mut self,
+        schema: &Schema,
+        namespace: usize,
+        file: usize,
+        locked: bool,
+    ) -> Option<Checked> {
+        let new = Contract::of(schema, namespace)?;
+        let loaded = self.get(file)?;
+        let path = lock_path(&loaded.path, &new.namespace);
+        let top = place(loaded, &["namespace".to_owned()]);
+        let bytes = match self.read_lock(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let message = format!(
+                    "the namespace `{}` has no lock file `{}`",
+                    new.namespace,
+                    path.display()
+                );
+                let item = Diagnostic::new(Code::NoLock, top, message)
+                    .severity(if locked { Severity::Error } else { Severity::Note })
+                    .help("run `zlink-codegen accept` once the contract is in use: changes are checked from then on");
+                self.sink.report(item);
+                return Some(Checked {
+                    path,
+                    exists: false,
+                    accepted: Some(evolution::write(&new)),
+                });
+            }
+            Err(error) => {
+                let message = format!("the lock file `{}` cannot be read: {error}", path.display());
+                self.sink.report(Diagnostic::new(Code::LockBroken, top, message));
+                return Some(Checked {
+                    path,
+                    exists: true,
+                    accepted: None,
+                });
+            }
+        };
+        let Some((old, lock_file, lock)) = self.parse_lock(&path, bytes) else {
+            return Some(Checked {
+                path,
+                exists: true,
+                accepted: None,
+            });
+        };
+        let before = self.sink.errors();
+        let changes = evolution::compare(&old, &new);
+        let raised = new.version > old.version;
+        for change in &changes {
+            let loaded = self.get(file)?;
+            let item = describe(change, loaded, &lock, raised, old.version);
+            self.sink.report(item);
+        }
+        let accepted = (self.sink.errors() == before).then(|| evolution::write(&new.remembering(&old)));
+        let text = self.sources.get(lock_file).map_or("", |source| source.text());
+        if locked
+            && accepted
+                .as_ref()
+                .is_some_and(|accepted| *accepted != text.replace("\r\n", "\n"))
+        {
+            let item = Diagnostic::new(
+                Code::LockOutdated,
+                top,
+                format!("the lock file `{}` is not up to date", path.display()),
+            );
+            self.sink
+                .report(item.help("run `zlink-codegen accept`, and check the lock file in"));
+        }
+        Some(Checked {
+            path,
+            exists: true,
+            accepted,
+        })
+    }
+
+    fn parse_lock(&mut self, path: &Path, bytes: Vec<u8>) -> Option<(Contract, FileId, Node)> {
+        let (id, result) = load::to_text(&mut self.sources, path, bytes);
+        if let Err(item) = result {
+            self.sink.report(item);
+            return None;
+        }
+        let before = self.sink.errors();
+        let tree = load::parse(id, self.sources.get(id)?, &mut self.sink)?;
+        if self.sink.errors() > before {
+            return None;
+        }
+        match evolution::read(&tree) {
+            Ok(contract) => Some((contract, id, tree)),
+            Err(item) => {
+                self.sink.report(item);
+                None
+            }
+        }
+    }
+}
+
+/// The lock stands beside its schema.
+fn lock_path(schema: &Path, namespace: &str) -> PathBuf {
+    schema.with_file_name(format!("{namespace}.lock.yaml"))
+}
+
+fn describe(change: &Change, loaded: &Loaded, lock: &Node, raised: bool, version: u32) -> Diagnostic {
+    let kind = change.code.summary().split_once(':').map_or("", |(kind, _)| kind);
+    let prefix = if kind.bytes().all(|b| b.is_ascii_uppercase()) && !kind.is_empty() {
+        format!("{kind}: ")
+    } else {
+        String::new()
+    };
+    let mut item = Diagnostic::new(
+        change.code,
+        place(loaded, &change.at),
+        format!("{prefix}{}", change.message),
+    );
+    if let Some(span) = find(lock, &change.was) {
+        item = item.at(span, "the lock file remembers this");
+    }
+    let own = change.help.as_ref().map(|help| format!("{help}; ")).unwrap_or_default();
+    if !evolution::needs_version(change.code) {
+        return if let Some(help) = &change.help {
+            item.help(help)
+        } else {
+            item
+        };
+    }
+    if raised {
+        return item
+            .severity(Severity::Warning)
+            .help(format!("{own}`zlink-codegen accept` makes it part of the contract"));
+    }
+    let next = version.saturating_add(1);
+    item.help(format!(
+        "{own}if it is meant, write `version: {next}` and run `zlink-codegen accept`"
+    ))
+}
+
+/// The deepest key of `path` that the schema has.
+fn place(loaded: &Loaded, path: &[String]) -> Span {
+    find(&loaded.tree, path)
+        .or_else(|| find(&loaded.tree, &["namespace".to_owned()]))
+        .unwrap_or(Sources::top(loaded.id))
+}
+
+fn find(tree: &Node, path: &[String]) -> Option<Span> {
+    let mut found = None;
+    let mut node = tree;
+    for key in path {
+        let Some(entry) = node.get(key).or_else(|| node.get("fields")?.value.get(key)) else {
+            break;
+        };
+        found = Some(entry.key.span);
+        node = &entry.value;
+    }
+    found
+}

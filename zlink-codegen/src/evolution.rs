@@ -1,0 +1,14 @@
+//! How a contract may change: the lock file remembers it, a comparison tells what a change breaks.
+//!
+//! It must not know YAML text of schemas, spans or files; it gets one meaning and compares it with another.
+
+mod compare;
+mod contract;
+mod data;
+mod lock;
+mod write;
+
+pub(crate) use compare::{Change, compare, needs_version};
+pub(crate) use contract::Contract;
+pub(crate) use lock::read;
+pub(crate) use write::write;

@@ -1,0 +1,280 @@
+//! What peers, stored state and code rely on, and no more: the content of a lock file.
+//!
+//! It must not know how it is written down or compared.
+
+use std::collections::BTreeMap;
+
+use crate::ir::{self, DeclRef, Exchange, Int, Scalar, Schema, Slot, Target, Type};
+
+/// A number or name that is in use, or was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Use<T> {
+    /// In use.
+    Now(T),
+    /// Deleted. What it was called is empty where nobody remembers.
+    Gone(String),
+}
+
+/// The contract of one namespace. Types are their text, with the namespace where it is another one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Contract {
+    pub(crate) namespace: String,
+    pub(crate) version: u32,
+    pub(crate) metadata: BTreeMap<String, Use<Metadata>>,
+    pub(crate) enums: BTreeMap<String, Enum>,
+    /// Fields with their types, in the order of the layout.
+    pub(crate) structs: BTreeMap<String, Vec<(String, String)>>,
+    /// Messages by tag.
+    pub(crate) unions: BTreeMap<String, BTreeMap<u8, Use<String>>>,
+    pub(crate) messages: BTreeMap<String, Message>,
+    pub(crate) services: BTreeMap<String, Service>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Metadata {
+    pub(crate) ty: String,
+    pub(crate) relay: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Enum {
+    pub(crate) ty: String,
+    pub(crate) values: BTreeMap<i128, Use<String>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Message {
+    pub(crate) state: Option<u32>,
+    pub(crate) fields: BTreeMap<u16, Use<Field>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Field {
+    pub(crate) name: String,
+    pub(crate) ty: String,
+    pub(crate) required: bool,
+    pub(crate) max: Option<u32>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Service {
+    pub(crate) node: bool,
+    /// Methods by packet name.
+    pub(crate) packets: BTreeMap<String, Use<Method>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Method {
+    pub(crate) name: String,
+    /// What is sent or requested.
+    pub(crate) message: String,
+    /// What comes back; nothing for a send.
+    pub(crate) reply: Option<String>,
+}
+
+impl Contract {
+    /// The contract of the namespace at an index of a schema.
+    pub(crate) fn of(schema: &Schema, at: usize) -> Option<Contract> {
+        let it = schema.namespaces.get(at)?;
+        let text = Text { schema, at };
+        let metadata = it.metadata.iter().map(|key| {
+            let ty = scalar(key.ty).to_owned();
+            (key.name.clone(), Use::Now(Metadata { ty, relay: key.relay }))
+        });
+        let structs = it.structs.iter().map(|it| {
+            let fields = it.fields.iter().map(|field| (field.name.clone(), text.ty(&field.ty)));
+            (it.name.clone(), fields.collect())
+        });
+        let unions = it.unions.iter().map(|it| {
+            let gone = it.reserved.iter().map(|tag| (*tag, Use::Gone(String::new())));
+            let now = it
+                .members
+                .iter()
+                .map(|member| (member.tag, Use::Now(text.message(member.message))));
+            (it.name.clone(), gone.chain(now).collect())
+        });
+        Some(Contract {
+            namespace: it.name.clone(),
+            version: it.version,
+            metadata: metadata.collect(),
+            enums: it.enums.iter().map(|it| (it.name.clone(), enumeration(it))).collect(),
+            structs: structs.collect(),
+            unions: unions.collect(),
+            messages: it
+                .messages
+                .iter()
+                .map(|it| (it.name.clone(), message(it, &text)))
+                .collect(),
+            services: it
+                .services
+                .iter()
+                .map(|it| (it.name.clone(), service(it, &text)))
+                .collect(),
+        })
+    }
+
+    /// This contract with what `old` remembers of things that are deleted: what `accept` writes.
+    pub(crate) fn remembering(mut self, old: &Contract) -> Contract {
+        for (name, key) in &old.metadata {
+            let gone = match key {
+                Use::Now(key) => key.ty.clone(),
+                Use::Gone(ty) => ty.clone(),
+            };
+            self.metadata.entry(name.clone()).or_insert(Use::Gone(gone));
+        }
+        for (name, old) in &old.enums {
+            if let Some(new) = self.enums.get_mut(name) {
+                remember(&mut new.values, &old.values, String::clone);
+            }
+        }
+        for (name, old) in &old.unions {
+            if let Some(new) = self.unions.get_mut(name) {
+                remember(new, old, String::clone);
+            }
+        }
+        for (name, old) in &old.messages {
+            if let Some(new) = self.messages.get_mut(name) {
+                remember(&mut new.fields, &old.fields, |field| field.name.clone());
+            }
+        }
+        for (name, old) in &old.services {
+            // A service that is gone keeps its packet names: one of the same name may come back.
+            let new = self.services.entry(name.clone()).or_insert_with(|| Service {
+                node: old.node,
+                packets: BTreeMap::new(),
+            });
+            remember(&mut new.packets, &old.packets, |method| method.name.clone());
+        }
+        self
+    }
+}
+
+fn remember<K: Ord + Clone, T>(new: &mut BTreeMap<K, Use<T>>, old: &BTreeMap<K, Use<T>>, name: impl Fn(&T) -> String) {
+    for (key, old) in old {
+        let gone = match old {
+            Use::Now(it) => name(it),
+            Use::Gone(name) => name.clone(),
+        };
+        match new.get_mut(key) {
+            None => {
+                new.insert(key.clone(), Use::Gone(gone));
+            }
+            // A schema that reserves a bare number does not say what it was.
+            Some(Use::Gone(name)) if name.is_empty() => *name = gone,
+            Some(_) => {}
+        }
+    }
+}
+
+fn enumeration(it: &ir::Enum) -> Enum {
+    let gone = it.reserved.iter().map(|number| (*number, Use::Gone(String::new())));
+    let now = it
+        .values
+        .iter()
+        .map(|value| (value.number, Use::Now(value.name.clone())));
+    Enum {
+        ty: int(it.repr).to_owned(),
+        values: gone.chain(now).collect(),
+    }
+}
+
+fn message(it: &ir::Message, text: &Text<'_>) -> Message {
+    let fields = (0u16..).zip(&it.slots).map(|(id, slot)| {
+        let slot = match slot {
+            Slot::Reserved { name } => Use::Gone(name.clone()),
+            Slot::Field(field) => Use::Now(Field {
+                name: field.name.clone(),
+                ty: text.ty(&field.ty),
+                required: field.required,
+                max: field.max,
+            }),
+        };
+        (id, slot)
+    });
+    Message {
+        state: it.state,
+        fields: fields.collect(),
+    }
+}
+
+fn service(it: &ir::Service, text: &Text<'_>) -> Service {
+    let packets = it.methods.iter().map(|method| {
+        let (message, reply) = match &method.exchange {
+            Exchange::Send { message } => (message, None),
+            Exchange::Request { request, reply, .. } => (request, Some(text.message(*reply))),
+        };
+        let what = Method {
+            name: method.name.clone(),
+            message: text.message(*message),
+            reply,
+        };
+        (method.packet.clone(), Use::Now(what))
+    });
+    Service {
+        node: it.target == Target::Node,
+        packets: packets.collect(),
+    }
+}
+
+/// Types as text, seen from one namespace.
+struct Text<'a> {
+    schema: &'a Schema,
+    at: usize,
+}
+
+impl Text<'_> {
+    fn name(&self, at: DeclRef, name: &str) -> String {
+        match self.schema.namespaces.get(at.namespace) {
+            Some(other) if at.namespace != self.at => format!("{}.{name}", other.name),
+            _ => name.to_owned(),
+        }
+    }
+
+    fn message(&self, at: DeclRef) -> String {
+        self.name(at, &self.schema.message(at).name)
+    }
+
+    fn ty(&self, ty: &Type) -> String {
+        match ty {
+            Type::Scalar(it) => scalar(*it).to_owned(),
+            Type::List(inner) => format!("list<{}>", self.ty(inner)),
+            Type::Optional(inner) => format!("optional<{}>", self.ty(inner)),
+            Type::Map(inner) => format!("map<{}>", self.ty(inner)),
+            Type::Enum(at) => self.name(*at, &self.schema.enumeration(*at).name),
+            Type::Struct(at) => self.name(*at, &self.schema.structure(*at).name),
+            Type::Union(at) => self.name(*at, &self.schema.union(*at).name),
+            Type::Message(at) => self.message(*at),
+        }
+    }
+}
+
+fn scalar(scalar: Scalar) -> &'static str {
+    match scalar {
+        Scalar::Bool => "bool",
+        Scalar::Int(it) => int(it),
+        Scalar::F32 => "f32",
+        Scalar::F64 => "f64",
+        Scalar::String => "string",
+        Scalar::Bytes => "bytes",
+        Scalar::Uuid => "uuid",
+        Scalar::Timestamp => "timestamp",
+        Scalar::Duration => "duration",
+        Scalar::SpotId => "spot_id",
+        Scalar::ActorId => "actor_id",
+        Scalar::SpotRef => "spot_ref",
+        Scalar::ActorRef => "actor_ref",
+    }
+}
+
+fn int(int: Int) -> &'static str {
+    match int {
+        Int::I8 => "i8",
+        Int::I16 => "i16",
+        Int::I32 => "i32",
+        Int::I64 => "i64",
+        Int::U8 => "u8",
+        Int::U16 => "u16",
+        Int::U32 => "u32",
+        Int::U64 => "u64",
+    }
+}

@@ -1,0 +1,230 @@
+//! A lock file back to its contract.
+//!
+//! It must not forgive: a lock is written by this program, and what it would not write is damage.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use super::contract::{Contract, Enum, Field, Message, Metadata, Method, Service, Use};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::load::{Entry, Kind, Node, Text};
+use crate::source::Span;
+
+/// The contract in the tree of a lock file, or the first place that is damaged.
+pub(crate) fn read(root: &Node) -> Result<Contract, Diagnostic> {
+    contract(root).map_err(|Damage { span, what }| {
+        let item = Diagnostic::new(Code::LockBroken, span, format!("the lock file is damaged: {what}"));
+        item.help("restore it from version control; what it remembers cannot be made again from the schema")
+    })
+}
+
+struct Damage {
+    span: Span,
+    what: &'static str,
+}
+
+type Read<T> = Result<T, Damage>;
+
+fn contract(root: &Node) -> Read<Contract> {
+    const KEYS: &[&str] = &[
+        "lock",
+        "namespace",
+        "version",
+        "metadata",
+        "enums",
+        "structs",
+        "unions",
+        "messages",
+        "services",
+    ];
+    known(root, KEYS)?;
+    if text(need(root, "lock")?)?.text != "1" {
+        return Err(Damage {
+            span: root.span,
+            what: "its format is of another zlink-codegen",
+        });
+    }
+    Ok(Contract {
+        namespace: text(need(root, "namespace")?)?.text.clone(),
+        version: number(text(need(root, "version")?)?)?,
+        metadata: section(root, "metadata", |node| {
+            gone(node).map_or_else(
+                || {
+                    known(node, &["type", "relay"])?;
+                    Ok(Use::Now(Metadata {
+                        ty: string(node, "type")?,
+                        relay: flag(node, "relay")?,
+                    }))
+                },
+                |ty| Ok(Use::Gone(ty?)),
+            )
+        })?,
+        enums: section(root, "enums", |node| {
+            known(node, &["type", "values"])?;
+            Ok(Enum {
+                ty: string(node, "type")?,
+                values: numbered(need(node, "values")?, name)?,
+            })
+        })?,
+        structs: section(root, "structs", |node| {
+            let fields = entries(node)?
+                .iter()
+                .map(|entry| Ok((entry.key.text.clone(), text(&entry.value)?.text.clone())));
+            fields.collect()
+        })?,
+        unions: section(root, "unions", |node| numbered(node, name))?,
+        messages: section(root, "messages", message)?,
+        services: section(root, "services", service)?,
+    })
+}
+
+fn message(node: &Node) -> Read<Message> {
+    known(node, &["state", "fields"])?;
+    let state = node.get("state").map(|entry| number(text(&entry.value)?)).transpose()?;
+    let fields = node
+        .get("fields")
+        .map(|entry| numbered(&entry.value, field))
+        .transpose()?;
+    Ok(Message {
+        state,
+        fields: fields.unwrap_or_default(),
+    })
+}
+
+fn field(node: &Node) -> Read<Use<Field>> {
+    if let Some(gone) = gone(node) {
+        return Ok(Use::Gone(gone?));
+    }
+    known(node, &["name", "type", "required", "max"])?;
+    let max = node.get("max").map(|entry| number(text(&entry.value)?)).transpose()?;
+    let (name, ty) = (string(node, "name")?, string(node, "type")?);
+    Ok(Use::Now(Field {
+        name,
+        ty,
+        required: flag(node, "required")?,
+        max,
+    }))
+}
+
+fn service(node: &Node) -> Read<Service> {
+    known(node, &["target", "packets"])?;
+    let node_target = match string(node, "target")?.as_str() {
+        "node" => true,
+        "channel" => false,
+        _ => {
+            return Err(Damage {
+                span: node.span,
+                what: "there is no such target",
+            });
+        }
+    };
+    let packets = section(node, "packets", |node| {
+        if let Some(gone) = gone(node) {
+            return Ok(Use::Gone(gone?));
+        }
+        known(node, &["method", "send", "request", "reply"])?;
+        let name = string(node, "method")?;
+        let request = node.get("request").is_some();
+        let message = string(node, if request { "request" } else { "send" })?;
+        let reply = if request { Some(string(node, "reply")?) } else { None };
+        Ok(Use::Now(Method { name, message, reply }))
+    });
+    Ok(Service {
+        node: node_target,
+        packets: packets?,
+    })
+}
+
+fn name(node: &Node) -> Read<Use<String>> {
+    match gone(node) {
+        Some(gone) => Ok(Use::Gone(gone?)),
+        None => Ok(Use::Now(text(node)?.text.clone())),
+    }
+}
+
+/// The text behind the one key `gone`.
+fn gone(node: &Node) -> Option<Read<String>> {
+    node.get("gone").map(|entry| {
+        known(node, &["gone"])?;
+        Ok(text(&entry.value)?.text.clone())
+    })
+}
+
+fn section<T>(root: &Node, key: &str, read: impl Fn(&Node) -> Read<T>) -> Read<BTreeMap<String, T>> {
+    let Some(entry) = root.get(key) else {
+        return Ok(BTreeMap::new());
+    };
+    entries(&entry.value)?
+        .iter()
+        .map(|entry| Ok((entry.key.text.clone(), read(&entry.value)?)))
+        .collect()
+}
+
+fn numbered<K: Ord + FromStr, T>(node: &Node, read: impl Fn(&Node) -> Read<T>) -> Read<BTreeMap<K, T>> {
+    entries(node)?
+        .iter()
+        .map(|entry| Ok((number(&entry.key)?, read(&entry.value)?)))
+        .collect()
+}
+
+fn entries(node: &Node) -> Read<&[Entry]> {
+    match &node.kind {
+        Kind::Map(entries) => Ok(entries),
+        _ => Err(Damage {
+            span: node.span,
+            what: "a mapping should stand here",
+        }),
+    }
+}
+
+fn known(node: &Node, keys: &[&str]) -> Read<()> {
+    match entries(node)?
+        .iter()
+        .find(|entry| !keys.contains(&entry.key.text.as_str()))
+    {
+        Some(entry) => Err(Damage {
+            span: entry.key.span,
+            what: "there is no such key",
+        }),
+        None => Ok(()),
+    }
+}
+
+fn need<'n>(node: &'n Node, key: &str) -> Read<&'n Node> {
+    node.get(key).map(|entry| &entry.value).ok_or(Damage {
+        span: node.span,
+        what: "a key is missing",
+    })
+}
+
+fn text(node: &Node) -> Read<&Text> {
+    match &node.kind {
+        Kind::Text(text) if !node.is_nothing() => Ok(text),
+        _ => Err(Damage {
+            span: node.span,
+            what: "a text should stand here",
+        }),
+    }
+}
+
+fn string(node: &Node, key: &str) -> Read<String> {
+    Ok(text(need(node, key)?)?.text.clone())
+}
+
+fn flag(node: &Node, key: &str) -> Read<bool> {
+    match node.get(key) {
+        None => Ok(false),
+        Some(entry) if text(&entry.value)?.text == "true" => Ok(true),
+        Some(entry) => Err(Damage {
+            span: entry.value.span,
+            what: "`true` should stand here",
+        }),
+    }
+}
+
+fn number<T: FromStr>(text: &Text) -> Read<T> {
+    text.text.parse().map_err(|_| Damage {
+        span: text.span,
+        what: "a number should stand here",
+    })
+}

@@ -13,9 +13,11 @@
 )]
 
 pub mod billing;
+pub mod contract;
 pub mod core;
 pub mod crate_;
 pub mod obstacles;
 pub mod order;
 pub mod test_common;
 pub mod test_every_type;
+pub mod zlink_wire;

@@ -16,7 +16,7 @@ mod server;
 pub use call::{ChannelRoute, Method, NodeRoute, RequestCall, RequestFuture, SendCall, SendFuture};
 pub use context::{ChannelContext, ChannelTurn, CorrelationId, MessageKind, NodeContext, NodeTurn};
 pub use outbound::Caller;
-pub use server::{ChannelServer, ChannelServerBuilder, NodeServer, NodeServerBuilder};
+pub use server::{ChannelServer, NodeServer, Server, ServerBuilder};
 
 pub(crate) use inbound::{Inbound, InboundConfig, Queue};
 pub(crate) use outbound::sealed as caller;

@@ -12,7 +12,7 @@ use crate::transport::BoxFuture;
 use super::reply::ReplyTo;
 
 /// A handler whose types are known inside only. `T` is the turn of its namespace.
-pub(crate) trait Dispatch<T>: Send + Sync {
+pub(super) trait Dispatch<T>: Send + Sync {
     /// Decodes and makes the handler's future, which is not polled yet.
     ///
     /// # Errors
@@ -21,7 +21,7 @@ pub(crate) trait Dispatch<T>: Send + Sync {
 }
 
 /// A delivery that did not become a turn, and who must hear of it.
-pub(crate) struct Refusal {
+pub(super) struct Refusal {
     pub(super) error: Error,
     pub(super) reply: Option<ReplyTo>,
 }

@@ -13,7 +13,8 @@ use super::context::{ChannelTurn, MessageKind, NodeTurn};
 use super::dispatch::{Dispatch, Requests, Sends};
 
 /// One handler: what it takes, and how it is run in turns of the type `T`.
-pub(crate) struct Handler<T> {
+#[allow(unnameable_types, reason = "only what generated code builds has one")]
+pub struct Handler<T> {
     pub(crate) kind: MessageKind,
     pub(crate) packet: PacketName,
     pub(super) dispatch: Arc<dyn Dispatch<T>>,
@@ -35,6 +36,15 @@ impl<T> fmt::Debug for Handler<T> {
     }
 }
 
+/// What a [`ServerBuilder`] makes.
+pub trait Server: Sized {
+    /// What a handler of it is called with beside its message.
+    type Turn: 'static;
+
+    #[doc(hidden)]
+    fn add(&mut self, handler: Handler<Self::Turn>);
+}
+
 /// The Server role of a channel: its handlers, and its weight in selection. A schema's `server(…)` makes one.
 #[derive(Clone, Debug)]
 #[must_use = "a server does nothing until it is registered with a host"]
@@ -47,11 +57,16 @@ pub struct ChannelServer {
 
 impl ChannelServer {
     /// Begins a server of `channel` whose methods are handled by `handler`.
-    pub fn builder<H: Send + Sync + 'static>(channel: ChannelName, handler: H) -> ChannelServerBuilder<H> {
-        ChannelServerBuilder {
-            handler: Arc::new(handler),
+    pub fn builder<H: Send + Sync + 'static>(channel: ChannelName, handler: H) -> ServerBuilder<H, Self> {
+        let server = Self {
             channel,
+            weight: u32::from(DEFAULT_WEIGHT),
+            dispatch_limit: DISPATCH_LIMIT,
             handlers: Vec::new(),
+        };
+        ServerBuilder {
+            handler: Arc::new(handler),
+            server,
         }
     }
 
@@ -76,63 +91,11 @@ impl ChannelServer {
     }
 }
 
-/// Collects the handlers of a channel. Generated code uses it.
-pub struct ChannelServerBuilder<H> {
-    channel: ChannelName,
-    handler: Arc<H>,
-    handlers: Vec<Handler<ChannelTurn>>,
-}
+impl Server for ChannelServer {
+    type Turn = ChannelTurn;
 
-impl<H> fmt::Debug for ChannelServerBuilder<H> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ChannelServerBuilder").field(&self.channel).finish()
-    }
-}
-
-impl<H: Send + Sync + 'static> ChannelServerBuilder<H> {
-    /// Handles requests named `packet`.
-    pub fn request<Q, R, F, Fut>(mut self, packet: &'static str, call: F) -> Self
-    where
-        Q: Message,
-        R: Message,
-        F: Fn(Arc<H>, ChannelTurn, Q) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<R, HandlerError>> + Send + 'static,
-    {
-        let packet = PacketName::from_static(packet);
-        let dispatch = Requests::new(self.handler.clone(), packet.clone(), call);
-        self.handlers.push(Handler {
-            kind: MessageKind::Request,
-            packet,
-            dispatch: Arc::new(dispatch),
-        });
-        self
-    }
-
-    /// Handles one-way messages named `packet`.
-    pub fn send<M, F, Fut>(mut self, packet: &'static str, call: F) -> Self
-    where
-        M: Message,
-        F: Fn(Arc<H>, ChannelTurn, M) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<(), HandlerError>> + Send + 'static,
-    {
-        let packet = PacketName::from_static(packet);
-        let dispatch = Sends::new(self.handler.clone(), packet.clone(), call);
-        self.handlers.push(Handler {
-            kind: MessageKind::Send,
-            packet,
-            dispatch: Arc::new(dispatch),
-        });
-        self
-    }
-
-    /// The server.
-    pub fn build(self) -> ChannelServer {
-        ChannelServer {
-            channel: self.channel,
-            weight: u32::from(DEFAULT_WEIGHT),
-            dispatch_limit: DISPATCH_LIMIT,
-            handlers: self.handlers,
-        }
+    fn add(&mut self, handler: Handler<ChannelTurn>) {
+        self.handlers.push(handler);
     }
 }
 
@@ -145,42 +108,47 @@ pub struct NodeServer {
 
 impl NodeServer {
     /// Begins a server whose methods are handled by `handler`.
-    pub fn builder<H: Send + Sync + 'static>(handler: H) -> NodeServerBuilder<H> {
-        NodeServerBuilder {
+    pub fn builder<H: Send + Sync + 'static>(handler: H) -> ServerBuilder<H, Self> {
+        ServerBuilder {
             handler: Arc::new(handler),
-            handlers: Vec::new(),
+            server: Self { handlers: Vec::new() },
         }
     }
 }
 
-/// Collects the handlers of a node. Generated code uses it.
-pub struct NodeServerBuilder<H> {
-    handler: Arc<H>,
-    handlers: Vec<Handler<NodeTurn>>,
-}
+impl Server for NodeServer {
+    type Turn = NodeTurn;
 
-impl<H> fmt::Debug for NodeServerBuilder<H> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("NodeServerBuilder").field(&self.handlers).finish()
+    fn add(&mut self, handler: Handler<NodeTurn>) {
+        self.handlers.push(handler);
     }
 }
 
-impl<H: Send + Sync + 'static> NodeServerBuilder<H> {
+/// Collects the handlers of a channel or of a node. Generated code uses it.
+pub struct ServerBuilder<H, S> {
+    handler: Arc<H>,
+    server: S,
+}
+
+impl<H, S: fmt::Debug> fmt::Debug for ServerBuilder<H, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ServerBuilder").field(&self.server).finish()
+    }
+}
+
+impl<H: Send + Sync + 'static, S: Server> ServerBuilder<H, S> {
     /// Handles requests named `packet`.
     pub fn request<Q, R, F, Fut>(mut self, packet: &'static str, call: F) -> Self
     where
         Q: Message,
         R: Message,
-        F: Fn(Arc<H>, NodeTurn, Q) -> Fut + Send + Sync + 'static,
+        F: Fn(Arc<H>, S::Turn, Q) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<R, HandlerError>> + Send + 'static,
     {
         let packet = PacketName::from_static(packet);
-        let dispatch = Requests::new(self.handler.clone(), packet.clone(), call);
-        self.handlers.push(Handler {
-            kind: MessageKind::Request,
-            packet,
-            dispatch: Arc::new(dispatch),
-        });
+        let dispatch = Arc::new(Requests::new(self.handler.clone(), packet.clone(), call));
+        let kind = MessageKind::Request;
+        self.server.add(Handler { kind, packet, dispatch });
         self
     }
 
@@ -188,23 +156,18 @@ impl<H: Send + Sync + 'static> NodeServerBuilder<H> {
     pub fn send<M, F, Fut>(mut self, packet: &'static str, call: F) -> Self
     where
         M: Message,
-        F: Fn(Arc<H>, NodeTurn, M) -> Fut + Send + Sync + 'static,
+        F: Fn(Arc<H>, S::Turn, M) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<(), HandlerError>> + Send + 'static,
     {
         let packet = PacketName::from_static(packet);
-        let dispatch = Sends::new(self.handler.clone(), packet.clone(), call);
-        self.handlers.push(Handler {
-            kind: MessageKind::Send,
-            packet,
-            dispatch: Arc::new(dispatch),
-        });
+        let dispatch = Arc::new(Sends::new(self.handler.clone(), packet.clone(), call));
+        let kind = MessageKind::Send;
+        self.server.add(Handler { kind, packet, dispatch });
         self
     }
 
     /// The server.
-    pub fn build(self) -> NodeServer {
-        NodeServer {
-            handlers: self.handlers,
-        }
+    pub fn build(self) -> S {
+        self.server
     }
 }

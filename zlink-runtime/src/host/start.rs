@@ -92,6 +92,13 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         )),
     ];
     // Everything that a peer may ask for is there: now peers may come.
+    for links in meshes
+        .iter()
+        .map(|(mesh, _)| &mesh.links)
+        .chain(channels.iter().flat_map(|(one, _)| one.links()))
+    {
+        links.open();
+    }
     for (mesh, connect) in &meshes {
         connect
             .iter()

@@ -64,6 +64,8 @@ pub(super) struct Inner {
     listener: Mutex<Option<Box<dyn Listener>>>,
     ticker: Mutex<Option<JoinHandle<()>>>,
     changed: Notify,
+    /// Links that were accepted before this side is [open](Links::open); `None` from then on.
+    early: Mutex<Option<Vec<Arc<dyn Link>>>>,
 }
 
 /// Where a peer is.
@@ -94,6 +96,7 @@ impl Links {
             listener: Mutex::new(None),
             ticker: Mutex::new(None),
             changed: Notify::new(),
+            early: Mutex::new(Some(Vec::new())),
         });
         let ticking = inner.clone();
         *inner.ticker.lock() = Some(inner.runtime.spawn(async move {
@@ -105,7 +108,7 @@ impl Links {
         Self(inner)
     }
 
-    /// Binds and accepts. `advertise` makes, of what was bound, the endpoint that peers are told.
+    /// Binds. Links are accepted, and wait for [`Links::open`]. `advertise` makes, of what was bound, the endpoint that peers are told.
     ///
     /// # Errors
     /// Where the endpoint cannot be bound.
@@ -120,6 +123,12 @@ impl Links {
         advertised.as_str().clone_into(&mut self.0.local.lock().endpoint);
         *self.0.listener.lock() = Some(listener);
         Ok(advertised)
+    }
+
+    /// Lets peers in: everything that they may ask for is there.
+    pub(crate) fn open(&self) {
+        let early = self.0.early.lock().take();
+        early.into_iter().flatten().for_each(|link| self.0.accept(link));
     }
 
     /// Adds an intent and begins to dial. An intent for the same endpoint and RID that is there already stays as it is.
@@ -307,6 +316,9 @@ impl Links {
     /// Stops accepting, dialling and looking after links. Returns the links that are open.
     fn stop(&self) -> Vec<Arc<dyn Link>> {
         self.0.listener.lock().take();
+        for link in self.0.early.lock().take().into_iter().flatten() {
+            link.close(CloseReason::Local("the host stops"), Duration::ZERO);
+        }
         for (_, task) in self.0.intents.lock().drain(..) {
             task.abort();
         }
@@ -343,13 +355,21 @@ struct Accepting(Arc<Inner>);
 
 impl Acceptor for Accepting {
     fn accepted(&self, link: Arc<dyn Link>) {
-        let sink = LinkSink::accepted(self.0.clone(), link.clone());
-        self.0.remember(&link);
-        link.start(sink);
+        // The listener bounds how many there can be.
+        if let Some(early) = &mut *self.0.early.lock() {
+            return early.push(link);
+        }
+        self.0.accept(link);
     }
 }
 
 impl Inner {
+    fn accept(self: &Arc<Self>, link: Arc<dyn Link>) {
+        let sink = LinkSink::accepted(self.clone(), link.clone());
+        self.remember(&link);
+        link.start(sink);
+    }
+
     pub(super) fn local(&self) -> NodeInfo {
         self.local.lock().clone()
     }

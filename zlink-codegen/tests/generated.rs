@@ -31,6 +31,7 @@ fn compare(dir: &str, tree: &Tree) {
     }
 }
 
+/// REQ: MSG-708
 #[test]
 fn the_wire_is_generated_from_its_schema() {
     let options = Options {

@@ -281,13 +281,17 @@ fn encoding_inside_encoding_and_after_a_failure_works() {
     assert_eq!(outer.unwrap(), bytes_of(&full()));
 }
 
-/// MSG-606: unknown newer fields are ignored.
+/// Unknown newer fields are ignored.
+///
+/// REQ: MSG-606
 #[test]
 fn newer_fields_are_ignored() {
     assert_eq!(decode::<Old>(&bytes_of(&full())), Ok(Old { level: Some(0) }));
 }
 
-/// MSG-606: required fields.
+/// Required fields.
+///
+/// REQ: MSG-606
 #[test]
 fn a_required_field_must_be_there() {
     let error = decode::<Node>(&bytes_of(&Old { level: None })).unwrap_err();
@@ -329,7 +333,9 @@ fn an_unknown_union_tag_is_kept_and_not_encoded_again() {
     assert_eq!(decode::<Node>(&bytes).unwrap().either, None);
 }
 
-/// MSG-903: bounds that the schema sets, in both directions.
+/// Bounds that the schema sets, in both directions.
+///
+/// REQ: MSG-903
 #[test]
 fn max_holds_when_encoding_and_when_decoding() {
     let at = Node {
@@ -359,7 +365,9 @@ fn max_holds_when_encoding_and_when_decoding() {
     assert_eq!(*error.problem(), DecodeProblem::TooLong { actual: 6, max: 5 });
 }
 
-/// MSG-606: depth.
+/// Depth.
+///
+/// REQ: MSG-606
 #[test]
 fn depth_is_bounded_in_both_directions_at_the_same_place() {
     let deepest = nested(MAX_DEPTH);
@@ -374,7 +382,9 @@ fn depth_is_bounded_in_both_directions_at_the_same_place() {
     assert_eq!(error.field(), ["next[0]"; MAX_DEPTH as usize].join("."));
 }
 
-/// MSG-903: a few bytes that name each other again and again do not grow into a large value.
+/// A few bytes that name each other again and again do not grow into a large value.
+///
+/// REQ: MSG-903
 #[test]
 fn shared_bytes_cannot_inflate_a_message() {
     let bytes = hostile(&[60; 6]);
@@ -384,7 +394,9 @@ fn shared_bytes_cannot_inflate_a_message() {
     assert!(decode::<Chain>(&hostile(&[3])).is_ok());
 }
 
-/// MSG-606: the number of tables.
+/// The number of tables.
+///
+/// REQ: MSG-606
 #[test]
 fn tables_are_counted_in_both_directions() {
     let most = MAX_TABLES as usize - 1;
@@ -401,7 +413,9 @@ fn tables_are_counted_in_both_directions() {
     assert_eq!(*error.problem(), DecodeProblem::TooManyTables);
 }
 
-/// MSG-805: the builder's limit is an error, not a panic.
+/// The builder's limit is an error, not a panic.
+///
+/// REQ: MSG-805
 #[test]
 fn a_message_that_is_too_large_is_refused() {
     let node = Node {
@@ -412,7 +426,9 @@ fn a_message_that_is_too_large_is_refused() {
     assert_eq!(*error.problem(), EncodeProblem::TooLarge);
 }
 
-/// MSG-606, MSG-903: truncated and changed bytes end in an error or in a value, never otherwise.
+/// Truncated and changed bytes end in an error or in a value, never otherwise.
+///
+/// REQ: MSG-606, MSG-903
 #[test]
 fn every_cut_and_every_flipped_bit_is_survived() {
     let bytes = bytes_of(&full());

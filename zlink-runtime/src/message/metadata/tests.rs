@@ -35,7 +35,9 @@ fn the_layout_is_this() {
     );
 }
 
-/// MSG-401: keys and values are UTF-8 without NUL, keys are not empty.
+/// Keys and values are UTF-8 without NUL, keys are not empty.
+///
+/// REQ: MSG-401
 #[test]
 fn illegal_keys_and_values_are_refused_and_change_nothing() {
     let mut metadata = metadata(&[("k", "v")]);
@@ -46,7 +48,9 @@ fn illegal_keys_and_values_are_refused_and_change_nothing() {
     }
 }
 
-/// MSG-402, MSG-801: 1024 bytes pass, one more is refused.
+/// 1024 bytes pass, one more is refused.
+///
+/// REQ: MSG-402, MSG-801
 #[test]
 fn the_largest_set_passes_and_one_byte_more_is_refused() {
     let largest = "v".repeat(METADATA_BYTES - HEAD - ENTRY - 1);
@@ -66,7 +70,9 @@ fn the_largest_set_passes_and_one_byte_more_is_refused() {
     );
 }
 
-/// MSG-403: the last value travels.
+/// The last value travels.
+///
+/// REQ: MSG-403
 #[test]
 fn a_key_set_again_is_replaced() {
     let mut metadata = metadata(&[("a", "1"), ("b", "2"), ("c", "3")]);
@@ -79,7 +85,9 @@ fn a_key_set_again_is_replaced() {
     );
 }
 
-/// MSG-405: malformed metadata is found before a handler sees it.
+/// Malformed metadata is found before a handler sees it.
+///
+/// REQ: MSG-405
 #[test]
 fn malformed_bytes_are_refused() {
     let good = metadata(&[("a", "1"), ("b", "2")]).as_bytes().to_vec();

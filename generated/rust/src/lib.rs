@@ -3,7 +3,14 @@
 //! The modules are written by `zlink-codegen/tests/generated.rs`; only this file is by hand.
 
 #![forbid(unsafe_code)]
-#![deny(warnings, missing_docs, unused, nonstandard_style, future_incompatible, rust_2018_idioms)]
+#![deny(
+    warnings,
+    missing_docs,
+    unused,
+    nonstandard_style,
+    future_incompatible,
+    rust_2018_idioms
+)]
 
 pub mod billing;
 pub mod contract;

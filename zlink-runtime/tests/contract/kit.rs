@@ -112,7 +112,10 @@ pub(crate) fn node(rid: &str, configure: impl FnOnce(MeshBuilder) -> MeshBuilder
 /// A node that serves `orders` with `weight` and handles Node direct calls.
 pub(crate) async fn server(rid: &'static str, weight: u32, desk: &Desk) -> Host {
     let (orders, direct) = (orders_server(desk.clone()).weight(weight), desk.node());
-    node(rid, |mesh| mesh.serve(orders).serve_node(direct)).start().await.unwrap()
+    node(rid, |mesh| mesh.serve(orders).serve_node(direct))
+        .start()
+        .await
+        .unwrap()
 }
 
 /// A node that calls `orders`, linked with `servers`.
@@ -158,7 +161,9 @@ pub(crate) fn peer_state(host: &Host, rid: &Rid) -> Option<PeerState> {
 #[track_caller]
 pub(crate) fn linked(host: &Host, rid: &Rid) -> impl Future<Output = ()> + use<> {
     let (host, rid) = (host.clone(), rid.clone());
-    until("a ready link", move || peer_state(&host, &rid) == Some(PeerState::Ready))
+    until("a ready link", move || {
+        peer_state(&host, &rid) == Some(PeerState::Ready)
+    })
 }
 
 /// Asks `orders`, and returns who answered.
@@ -168,12 +173,19 @@ pub(crate) async fn who(host: &Host) -> String {
 
 /// Asks the node `rid` of the mesh `shop` directly, and returns who answered.
 pub(crate) async fn who_at(host: &Host, rid: &Rid) -> Result<String, CallError> {
-    desk_client(host, &SHOP, rid.clone()).ask(note("", 0)).await.map(|note| note.text)
+    desk_client(host, &SHOP, rid.clone())
+        .ask(note("", 0))
+        .await
+        .map(|note| note.text)
 }
 
 /// A TCP port that nobody uses now.
 pub(crate) fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port()
 }
 
 /// Whether that port can be bound.

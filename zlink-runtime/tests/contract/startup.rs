@@ -30,7 +30,10 @@ async fn refuses(builder: HostBuilder, place: &str, problem: &str) {
     let error = refused(builder).await;
     let found = error.mistakes();
     assert_eq!(found.len(), 1, "one mistake for {problem:?}, not: {error}");
-    assert!(found[0].place().contains(place), "{place:?} is not the place of: {error}");
+    assert!(
+        found[0].place().contains(place),
+        "{place:?} is not the place of: {error}"
+    );
     assert!(found[0].problem().contains(problem), "{problem:?} is not in: {error}");
     assert!(is_free(port), "{problem}: the port was bound");
 }
@@ -41,7 +44,12 @@ async fn names_and_identities_of_nodes_are_checked() {
     let place = "mesh \"shop\"";
     refuses(mesh(|m| m).mesh("shop", |m| m.listen(ANY)), place, "registered twice").await;
     refuses(Host::builder().mesh("", |m| m.listen(ANY)), "mesh \"\"", "is empty").await;
-    refuses(Host::builder().mesh("m".repeat(256), |m| m.listen(ANY)), "mesh", "256 bytes").await;
+    refuses(
+        Host::builder().mesh("m".repeat(256), |m| m.listen(ANY)),
+        "mesh",
+        "256 bytes",
+    )
+    .await;
     refuses(Host::builder().mesh("a\0b", |m| m.listen(ANY)), "mesh", "NUL").await;
     refuses(mesh(|m| m.rid([])), place, "is empty").await;
     refuses(mesh(|m| m.rid([0xff; 256])), place, "256 bytes").await;
@@ -69,7 +77,10 @@ async fn endpoints_of_nodes_are_checked() {
     refuses(mesh(|m| m.connect("tcp://0.0.0.0:7001")), place, "names no one place").await;
     refuses(mesh(|m| m.connect("nonsense")), place, "nonsense").await;
     refuses(mesh(|m| m.connect_to("tcp://127.0.0.1:7001", [])), place, "RID").await;
-    let twice = mesh(|m| m.connect("tcp://127.0.0.1:7001").connect_to("tcp://127.0.0.1:7001", "a"));
+    let twice = mesh(|m| {
+        m.connect("tcp://127.0.0.1:7001")
+            .connect_to("tcp://127.0.0.1:7001", "a")
+    });
     refuses(twice, place, "twice").await;
 }
 
@@ -93,7 +104,10 @@ async fn object_roles_need_a_store_which_no_host_has_yet() {
     let handled = refused(mesh(|m| m.role(ObjectRole::Client).serve_node(desk_server(desk())))).await;
     let direct = |error: &str| error.contains("Node direct");
     assert!(direct(&handled.to_string()), "{handled}");
-    let served = refused(mesh(|m| m.role(ObjectRole::Client).serve(orders_server(desk())).client(STOCK))).await;
+    let served = refused(mesh(|m| {
+        m.role(ObjectRole::Client).serve(orders_server(desk())).client(STOCK)
+    }))
+    .await;
     assert_eq!(served.mistakes().len(), 1, "channel roles are allowed: {served}");
     refuses(mesh(|m| m.role(ObjectRole::Server)), place, "Location Store").await;
 }
@@ -102,7 +116,12 @@ async fn object_roles_need_a_store_which_no_host_has_yet() {
 #[tokio::test]
 async fn a_channel_name_leads_to_one_path() {
     let orders = "\"orders\"";
-    refuses(mesh(|m| m.serve(orders_server(desk())).client(ORDERS)), "shop", "twice in channel \"orders\"").await;
+    refuses(
+        mesh(|m| m.serve(orders_server(desk())).client(ORDERS)),
+        "shop",
+        "twice in channel \"orders\"",
+    )
+    .await;
     refuses(mesh(|m| m.client(ORDERS).client(ORDERS)), "shop", "twice in channel").await;
     let twice = mesh(|m| m.serve(orders_server(desk())).serve(orders_server(desk())));
     refuses(twice, "shop", "twice in channel").await;
@@ -118,9 +137,17 @@ async fn a_channel_name_leads_to_one_path() {
     let clients = channel(|c| c.client(ORDERS).client(ORDERS).connect("tcp://127.0.0.1:7001"));
     refuses(clients, orders, "role twice").await;
 
-    let pair = channel(|c| c.serve(orders_server(desk())).client(ORDERS)).start().await.unwrap();
-    assert!(pair.status().is_ready(), "one Server and one Client role of a name are a single path");
-    let other = mesh(|m| m.serve(orders_server(desk())).serve(stock_server(desk()))).start().await;
+    let pair = channel(|c| c.serve(orders_server(desk())).client(ORDERS))
+        .start()
+        .await
+        .unwrap();
+    assert!(
+        pair.status().is_ready(),
+        "one Server and one Client role of a name are a single path"
+    );
+    let other = mesh(|m| m.serve(orders_server(desk())).serve(stock_server(desk())))
+        .start()
+        .await;
     assert!(other.unwrap().status().is_ready());
 }
 
@@ -134,7 +161,11 @@ async fn values_out_of_range_are_refused() {
     }
     let clash = mesh(|m| m.serve_node(desk_server(desk())).serve_node(desk_server(desk())));
     let error = refused(clash).await;
-    assert_eq!(error.mistakes().len(), 2, "one for its request, one for its send: {error}");
+    assert_eq!(
+        error.mistakes().len(),
+        2,
+        "one for its request, one for its send: {error}"
+    );
     // The same packet names in other scopes are other handlers.
     let apart = mesh(|m| {
         m.serve(orders_server(desk()))
@@ -148,7 +179,12 @@ async fn values_out_of_range_are_refused() {
         refuses(mesh(|m| m).pressure(pause, resume), "host", "percent").await;
     }
     for (pause, resume) in [(1, 0), (100, 99)] {
-        mesh(|m| m).max_queued_jobs(1).pressure(pause, resume).start().await.unwrap();
+        mesh(|m| m)
+            .max_queued_jobs(1)
+            .pressure(pause, resume)
+            .start()
+            .await
+            .unwrap();
     }
     refuses(mesh(|m| m).workers(0), "host", "0 workers").await;
     for timeout in [Duration::ZERO, Duration::from_millis(1 << 31)] {
@@ -158,14 +194,28 @@ async fn values_out_of_range_are_refused() {
         refuses(mesh(|m| m.request_timeout(timeout)), "shop", "request_timeout").await;
     }
     let longest = Duration::from_millis(i32::MAX as u64);
-    mesh(|m| m.request_timeout(longest)).request_timeout(Duration::from_nanos(1)).start().await.unwrap();
+    mesh(|m| m.request_timeout(longest))
+        .request_timeout(Duration::from_nanos(1))
+        .start()
+        .await
+        .unwrap();
     for bytes in [0, 1 << 31] {
         refuses(mesh(|m| m.max_message(bytes)), "shop", "max_message").await;
     }
-    refuses(channel(|c| c.serve(orders_server(desk())).listen(ANY).max_message(1 << 31)), "orders", "max_message").await;
+    refuses(
+        channel(|c| c.serve(orders_server(desk())).listen(ANY).max_message(1 << 31)),
+        "orders",
+        "max_message",
+    )
+    .await;
     refuses(mesh(|m| m.link_budget(0)), "shop", "link_budget").await;
     refuses(mesh(|m| m.security_identity("s".repeat(256))), "shop", "256 bytes").await;
-    refuses(mesh(|m| m.serve(orders_server(desk()).dispatch_limit(0))), "shop", "dispatch limit 0").await;
+    refuses(
+        mesh(|m| m.serve(orders_server(desk()).dispatch_limit(0))),
+        "shop",
+        "dispatch limit 0",
+    )
+    .await;
 }
 
 /// REQ: NET-204, NET-704, NET-1006
@@ -173,20 +223,48 @@ async fn values_out_of_range_are_refused() {
 async fn client_server_channels_need_roles_and_endpoints() {
     let place = "client_server";
     refuses(channel(|c| c), place, "no role").await;
-    refuses(channel(|c| c.serve(orders_server(desk()))), "orders", "no listen endpoint").await;
+    refuses(
+        channel(|c| c.serve(orders_server(desk()))),
+        "orders",
+        "no listen endpoint",
+    )
+    .await;
     refuses(channel(|c| c.client(ORDERS)), "orders", "no endpoint to connect").await;
     let listening = channel(|c| c.client(ORDERS).connect("tcp://127.0.0.1:7001").listen(ANY));
     refuses(listening, "orders", "no Server role").await;
-    let connecting = channel(|c| c.serve(orders_server(desk())).listen(ANY).connect("tcp://127.0.0.1:7001"));
+    let connecting = channel(|c| {
+        c.serve(orders_server(desk()))
+            .listen(ANY)
+            .connect("tcp://127.0.0.1:7001")
+    });
     refuses(connecting, "orders", "no Client role").await;
     let two = channel(|c| c.serve(orders_server(desk())).client(STOCK).listen(ANY));
     refuses(two, "orders", "\"stock\"").await;
-    refuses(channel(|c| c.serve(orders_server(desk())).listen("tcp://0.0.0.0:0")), "orders", "advertise").await;
-    refuses(channel(|c| c.client(ORDERS).connect("tcp://127.0.0.1:0")), "orders", "names no one place").await;
-    let alone = channel(|c| c.client(ORDERS).connect("tcp://127.0.0.1:7001")).start().await.unwrap();
-    assert!(alone.status().is_ready(), "manual endpoints need no store, and start waits for no peer");
+    refuses(
+        channel(|c| c.serve(orders_server(desk())).listen("tcp://0.0.0.0:0")),
+        "orders",
+        "advertise",
+    )
+    .await;
+    refuses(
+        channel(|c| c.client(ORDERS).connect("tcp://127.0.0.1:0")),
+        "orders",
+        "names no one place",
+    )
+    .await;
+    let alone = channel(|c| c.client(ORDERS).connect("tcp://127.0.0.1:7001"))
+        .start()
+        .await
+        .unwrap();
+    assert!(
+        alone.status().is_ready(),
+        "manual endpoints need no store, and start waits for no peer"
+    );
     let renamed = ChannelName::from_static("other");
-    channel(|c| c.serve(strict_server(desk()).on(renamed.clone())).client(renamed)).start().await.unwrap();
+    channel(|c| c.serve(strict_server(desk()).on(renamed.clone())).client(renamed))
+        .start()
+        .await
+        .unwrap();
 }
 
 /// REQ: NET-1003, NET-1006, ERR-102
@@ -237,10 +315,16 @@ async fn an_endpoint_that_is_in_use_fails_the_start_and_frees_the_others() {
     let builder = Host::builder()
         .mesh("first", |m| m.listen(format!("tcp://127.0.0.1:{free}")))
         .mesh("second", |m| m.listen(format!("tcp://127.0.0.1:{taken}")))
-        .client_server(|c| c.serve(orders_server(desk())).listen(format!("tcp://127.0.0.1:{taken}")));
+        .client_server(|c| {
+            c.serve(orders_server(desk()))
+                .listen(format!("tcp://127.0.0.1:{taken}"))
+        });
     let error = refused(builder).await;
     assert_eq!(error.mistakes().len(), 2, "both are told: {error}");
-    assert!(error.to_string().contains("mesh \"second\"") && error.to_string().contains("orders"), "{error}");
+    assert!(
+        error.to_string().contains("mesh \"second\"") && error.to_string().contains("orders"),
+        "{error}"
+    );
     assert!(is_free(free), "what was bound before is free again");
 }
 
@@ -265,7 +349,10 @@ async fn listeners_tell_where_they_can_be_dialled() {
         let port = info.endpoint.port().unwrap();
         assert_ne!(port, 0);
         assert_eq!(info.endpoint.to_string(), format!("tcp://127.0.0.1:{port}"));
-        assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_ok(), "{name} can be dialled");
+        assert!(
+            std::net::TcpStream::connect(("127.0.0.1", port)).is_ok(),
+            "{name} can be dialled"
+        );
         assert!(info.observed <= tokio::time::Instant::now());
         ports.push(port);
     }
@@ -291,11 +378,21 @@ async fn a_bare_node_serves_under_its_fixed_or_its_made_rid() {
         let host = mesh(|m| prefix.into_iter().fold(m, |m, prefix| m.rid_prefix(prefix)));
         let host = host.start().await.unwrap();
         let rid = String::from_utf8(host.mesh("shop").unwrap().rid().as_bytes().to_vec()).unwrap();
-        let uuid = rid.strip_prefix(prefix.unwrap_or("node")).and_then(|rest| rest.strip_prefix('-'));
+        let uuid = rid
+            .strip_prefix(prefix.unwrap_or("node"))
+            .and_then(|rest| rest.strip_prefix('-'));
         let uuid: Vec<_> = uuid.unwrap_or_else(|| panic!("{rid}")).split('-').collect();
         assert_eq!(uuid.iter().map(|part| part.len()).collect::<Vec<_>>(), [8, 4, 4, 4, 12]);
-        assert!(uuid.concat().bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)), "{rid}");
-        assert!(uuid[2].starts_with('4') && uuid[3].starts_with(['8', '9', 'a', 'b']), "{rid} is no UUID v4");
+        assert!(
+            uuid.concat()
+                .bytes()
+                .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)),
+            "{rid}"
+        );
+        assert!(
+            uuid[2].starts_with('4') && uuid[3].starts_with(['8', '9', 'a', 'b']),
+            "{rid} is no UUID v4"
+        );
         made.push(rid);
     }
     let again = mesh(|m| m).start().await.unwrap();

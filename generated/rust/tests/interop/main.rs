@@ -29,7 +29,10 @@ fn what_we_encode_flatc_reads() {
 #[test]
 fn what_flatc_encodes_we_read() {
     let bytes = Flatc::new(SCHEMA).to_binary(ROOT, &sample_json());
-    assert_eq!(decode::<All>(&bytes).expect("flatc writes what its schema says"), sample::all());
+    assert_eq!(
+        decode::<All>(&bytes).expect("flatc writes what its schema says"),
+        sample::all()
+    );
 }
 
 #[test]
@@ -38,7 +41,10 @@ fn a_value_of_defaults_goes_both_ways() {
     let bytes = encode(&least, <[u8]>::to_vec).expect("the sample is legal");
     let flatc = Flatc::new(SCHEMA);
     let json = flatc.to_json(ROOT, &bytes);
-    assert_eq!(decode::<All>(&flatc.to_binary(ROOT, &json)).expect("flatc writes what its schema says"), least);
+    assert_eq!(
+        decode::<All>(&flatc.to_binary(ROOT, &json)).expect("flatc writes what its schema says"),
+        least
+    );
 }
 
 /// What a newer program sends: an enum value, a union member and a field that this one does not know.
@@ -48,10 +54,16 @@ fn a_value_of_defaults_goes_both_ways() {
 fn what_a_newer_schema_says_is_kept_or_ignored_as_designed() {
     let newer = SCHEMA
         .replace("  potion = 2,\n", "  potion = 2,\n  shield = 9,\n")
-        .replace("  Money: test.common.Money = 7,\n", "  Money: test.common.Money = 7,\n  Newer: Empty = 9,\n")
+        .replace(
+            "  Money: test.common.Money = 7,\n",
+            "  Money: test.common.Money = 7,\n  Newer: Empty = 9,\n",
+        )
         .replace("table All {\n", "table All {\n  newer: string (id: 52);\n");
     let flatc = Flatc::new(&newer);
-    let mut json = flatc.to_json(ROOT, &encode(&sample::least(), <[u8]>::to_vec).expect("the sample is legal"));
+    let mut json = flatc.to_json(
+        ROOT,
+        &encode(&sample::least(), <[u8]>::to_vec).expect("the sample is legal"),
+    );
     json["newer"] = "unknown".into();
     json["an_enum"] = "shield".into();
     json["enum_list"] = serde_json::json!(["shield", "weapon"]);
@@ -69,7 +81,10 @@ fn what_a_newer_schema_says_is_kept_or_ignored_as_designed() {
     let error = encode(&all, |_| ()).expect_err("the member's content was not kept");
     assert_eq!(error.field(), "union_list[0]");
     all.union_list.clear();
-    let again = flatc.to_json(ROOT, &encode(&all, <[u8]>::to_vec).expect("unknown enum values are legal"));
+    let again = flatc.to_json(
+        ROOT,
+        &encode(&all, <[u8]>::to_vec).expect("unknown enum values are legal"),
+    );
     assert_eq!((&again["an_enum"], again.get("newer")), (&"shield".into(), None));
 }
 
@@ -77,9 +92,15 @@ fn what_a_newer_schema_says_is_kept_or_ignored_as_designed() {
 #[test]
 fn a_union_of_nothing_is_absent() {
     let flatc = Flatc::new(SCHEMA);
-    let mut json = flatc.to_json(ROOT, &encode(&sample::least(), <[u8]>::to_vec).expect("the sample is legal"));
+    let mut json = flatc.to_json(
+        ROOT,
+        &encode(&sample::least(), <[u8]>::to_vec).expect("the sample is legal"),
+    );
     json["a_union"] = serde_json::json!({});
-    assert_eq!(decode::<All>(&flatc.to_binary(ROOT, &json)).expect("absent").a_union, None);
+    assert_eq!(
+        decode::<All>(&flatc.to_binary(ROOT, &json)).expect("absent").a_union,
+        None
+    );
     json["required_union"] = serde_json::json!({});
     let error = decode::<All>(&flatc.to_binary(ROOT, &json)).expect_err("required");
     assert_eq!(error.to_string(), "required_union is required and absent");
@@ -87,7 +108,15 @@ fn a_union_of_nothing_is_absent() {
 
 #[test]
 fn every_schema_is_accepted() {
-    for schema in ["billing", "core", "crate", "obstacles", "test_common", "test_every_type", "zlink-types"] {
+    for schema in [
+        "billing",
+        "core",
+        "crate",
+        "obstacles",
+        "test_common",
+        "test_every_type",
+        "zlink-types",
+    ] {
         Flatc::check(schema);
     }
 }

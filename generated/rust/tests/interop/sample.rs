@@ -13,7 +13,10 @@ fn small(text: &str) -> Small {
 }
 
 fn map<T: Clone>(entries: &[(&str, T)]) -> BTreeMap<String, T> {
-    entries.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect()
+    entries
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), value.clone()))
+        .collect()
 }
 
 fn actor_ref(id: &'static str) -> ActorRef {
@@ -84,7 +87,10 @@ pub(crate) fn least() -> All {
 
 /// A value of every type.
 pub(crate) fn all() -> All {
-    let money = Money { cents: -990, currency: Currency::Eur };
+    let money = Money {
+        cents: -990,
+        currency: Currency::Eur,
+    };
     All {
         a_bool: true,
         an_i8: i8::MIN,
@@ -128,7 +134,10 @@ pub(crate) fn all() -> All {
         a_message: Some(small("one")),
         required_string: "here".into(),
         required_message: small("two"),
-        required_union: Shape::Circle(Circle { centre: Point { x: 3, y: 4 }, radius: 5.0 }),
+        required_union: Shape::Circle(Circle {
+            centre: Point { x: 3, y: 4 },
+            radius: 5.0,
+        }),
         bool_list: vec![true, false, true],
         number_list: vec![1, 2, 65535],
         string_list: vec!["a".into(), String::new(), "ß".into()],

@@ -201,7 +201,12 @@ impl OrdersHandler for Desk {
             ..seen!("orders", context, request)
         });
         match request.text.as_str() {
-            "relay" => Ok(stock_client(context).ask(Note { text: String::new(), ..request }).await?),
+            "relay" => Ok(stock_client(context)
+                .ask(Note {
+                    text: String::new(),
+                    ..request
+                })
+                .await?),
             "relay-failed" => {
                 let nowhere = stock_client(context).on(ChannelName::from_static("nowhere"));
                 let failed = nowhere.ask(request).await.unwrap_err();
@@ -221,7 +226,11 @@ impl OrdersHandler for Desk {
 
     async fn brief(&self, context: &ChannelContext<'_>, request: Brief) -> Result<Brief, HandlerError> {
         self.note(seen!("orders", context, request.text, 0, 0));
-        let text = if request.text == "long" { "far too long" } else { "short" };
+        let text = if request.text == "long" {
+            "far too long"
+        } else {
+            "short"
+        };
         Ok(Brief { text: text.into() })
     }
 
@@ -272,12 +281,24 @@ impl DeskHandler for Desk {
 
 impl StrictHandler for Desk {
     async fn ask(&self, context: &ChannelContext<'_>, request: Strict) -> Result<Note, HandlerError> {
-        self.note(seen!("strict", context, request.text, request.number, request.body.len()));
+        self.note(seen!(
+            "strict",
+            context,
+            request.text,
+            request.number,
+            request.body.len()
+        ));
         Ok(super::note(&self.0.name, request.number))
     }
 
     async fn tell(&self, context: &ChannelContext<'_>, message: Strict) -> Result<(), HandlerError> {
-        self.note(seen!("strict", context, message.text, message.number, message.body.len()));
+        self.note(seen!(
+            "strict",
+            context,
+            message.text,
+            message.number,
+            message.body.len()
+        ));
         Ok(())
     }
 }

@@ -64,7 +64,10 @@ impl Events {
     /// How many events have all of these texts in them.
     pub(crate) fn count(&self, parts: &[&str]) -> usize {
         let lines = self.lines.lock();
-        lines.iter().filter(|line| parts.iter().all(|part| line.contains(part))).count()
+        lines
+            .iter()
+            .filter(|line| parts.iter().all(|part| line.contains(part)))
+            .count()
     }
 
     /// Waits for an event with all of these texts in it.
@@ -72,7 +75,10 @@ impl Events {
     pub(crate) fn heard(&self, parts: &'static [&'static str]) -> impl Future<Output = ()> + use<> {
         let lines = self.lines.clone();
         super::until(&format!("an event with {parts:?}"), move || {
-            lines.lock().iter().any(|line| parts.iter().all(|part| line.contains(part)))
+            lines
+                .lock()
+                .iter()
+                .any(|line| parts.iter().all(|part| line.contains(part)))
         })
     }
 }

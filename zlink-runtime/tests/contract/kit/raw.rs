@@ -97,7 +97,11 @@ fn offer(rid: &str, generation: u64, socket: SocketType, permits: &HostPermits) 
         socket,
         identity: Rid::new(rid).unwrap(),
         generation: Generation::from_wire(generation).unwrap(),
-        lanes: if socket == SocketType::Router { Lanes::Two } else { Lanes::One },
+        lanes: if socket == SocketType::Router {
+            Lanes::Two
+        } else {
+            Lanes::One
+        },
         max_record: 1 << 20,
         budget: 4 << 20,
         permits: permits.clone(),
@@ -139,7 +143,10 @@ impl Raw {
         let (sender, links) = mpsc::unbounded_channel();
         let endpoint: Endpoint = super::ANY.parse().unwrap();
         let offer = offer(rid, 7, SocketType::Router, &permits);
-        let listener = transport().bind(&endpoint, offer, Arc::new(Accepting(sender))).await.unwrap();
+        let listener = transport()
+            .bind(&endpoint, offer, Arc::new(Accepting(sender)))
+            .await
+            .unwrap();
         RawListener {
             listener,
             links,
@@ -213,7 +220,11 @@ impl Raw {
     /// How many records of that kind came and were not taken.
     pub(crate) fn count(&self, kind: RecordKind) -> usize {
         let heard = self.ear.0.lock();
-        heard.records.iter().filter(|record| record.get(1) == Some(&kind.to_wire())).count()
+        heard
+            .records
+            .iter()
+            .filter(|record| record.get(1) == Some(&kind.to_wire()))
+            .count()
     }
 
     /// The reason of the reject that comes.

@@ -52,6 +52,9 @@ pub trait Transport: Send + Sync + fmt::Debug + 'static {
 pub trait Listener: Send + Sync + fmt::Debug {
     /// What was really bound: never port 0.
     fn endpoint(&self) -> &Endpoint;
+
+    /// Stops accepting, as dropping it does; the endpoint is free for others once the future is ready.
+    fn close(self: Box<Self>) -> BoxFuture<'static, ()>;
 }
 
 /// Takes accepted links. Called on the transport's own tasks: it must not block.

@@ -117,6 +117,10 @@ impl Exchange {
             let accepted = matches!(self.stage, Stage::Sent);
             self.stage = Stage::Sent;
             *waiting = None;
+            tracing::debug!(
+                target: "zlink::flow", phase = "completed", packet_name = %self.operation.packet,
+                error = outcome.as_ref().err().map(|error| tracing::field::display(error.kind()))
+            );
             return match outcome {
                 Ok(reply) => Step::Reply(reply),
                 Err(error) if accepted => Step::Failed(error.into()),
@@ -150,6 +154,11 @@ impl Exchange {
 
     fn accepted(&mut self) -> Step {
         self.stage = Stage::Sent;
+        tracing::debug!(
+            target: "zlink::flow", phase = "submitted", packet_name = %self.operation.packet,
+            channel_name = self.operation.channel.as_ref().map(|name| name.as_str()),
+            kind = if self.timeout.is_some() { "request" } else { "send" }
+        );
         if self.timeout.is_some() {
             Step::Pending
         } else {

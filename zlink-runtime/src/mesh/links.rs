@@ -330,6 +330,10 @@ impl Links {
 
     /// Stops accepting and dialling, lets every link send what it holds for at most `linger`, and closes them all.
     pub(crate) async fn close(&self, linger: Duration) {
+        let listener = self.0.listener.lock().take();
+        if let Some(listener) = listener {
+            listener.close().await;
+        }
         for link in self.stop() {
             link.close(CloseReason::Local("the host stops"), linger);
         }

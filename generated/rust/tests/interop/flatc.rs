@@ -17,7 +17,9 @@ fn fbs() -> PathBuf {
 }
 
 fn run(command: &mut Command) -> String {
-    let output = command.output().expect("this test needs python3 with venv and pip");
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?} failed:\n{text}");
     text

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
-use tokio::task::AbortHandle;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::LinkTransport;
@@ -19,7 +19,7 @@ use super::shared::{Parts, open};
 use super::stream::{Socket, Stream};
 use crate::limit::HANDSHAKE_TIME;
 use crate::transport::zmtp::Role;
-use crate::transport::{Acceptor, Endpoint, Lanes, Listener, Offer, Peer, TransportError};
+use crate::transport::{Acceptor, BoxFuture, Endpoint, Lanes, Listener, Offer, Peer, TransportError};
 
 /// Between two attempts to accept where the system refuses: at first, and at most.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));
@@ -44,13 +44,21 @@ struct Half {
 #[derive(Debug)]
 struct Bound {
     endpoint: Endpoint,
-    task: AbortHandle,
+    task: JoinHandle<()>,
     accepting: std::sync::Weak<Accepting>,
 }
 
 impl Listener for Bound {
     fn endpoint(&self) -> &Endpoint {
         &self.endpoint
+    }
+
+    fn close(mut self: Box<Self>) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            self.task.abort();
+            // Cancelled, which is what was asked for; with the task its socket is gone.
+            let _ = (&mut self.task).await;
+        })
     }
 }
 
@@ -91,7 +99,7 @@ pub(super) async fn bind(
         halves: Mutex::default(),
     });
     let weak = Arc::downgrade(&accepting);
-    let task = tokio::spawn(accept(socket, endpoint.clone(), places, accepting)).abort_handle();
+    let task = tokio::spawn(accept(socket, endpoint.clone(), places, accepting));
     Ok(Box::new(Bound {
         endpoint,
         task,

@@ -1,0 +1,201 @@
+//! What the contract tests share: hosts, a handler that does as its message says, waits with a deadline, the events
+//! that a host leaves, and a peer that says whatever a test wants. It must not judge anything.
+
+mod desk;
+mod events;
+mod raw;
+
+use std::future::Future;
+use std::panic::Location;
+use std::time::{Duration, Instant};
+
+use zlink_generated::contract::{Note, desk_client, orders_client, orders_server};
+use zlink_runtime::error::{CallError, ErrorKind, Execution, StartError};
+use zlink_runtime::id::{MeshName, Rid};
+use zlink_runtime::prelude::*;
+use zlink_runtime::{HostBuilder, MeshBuilder, PeerState};
+
+pub(crate) use desk::{Desk, Gate, Seen};
+pub(crate) use events::Events;
+pub(crate) use raw::{Raw, hello, hello_of, record};
+
+/// How long anything may take that should happen at once; only failing tests wait that long.
+pub(crate) const SOON: Duration = Duration::from_secs(10);
+/// A mesh to be in.
+pub(crate) const SHOP: MeshName = MeshName::from_static("shop");
+/// Where a free port of this machine is.
+pub(crate) const ANY: &str = "tcp://127.0.0.1:0";
+
+/// A note that says `text`.
+pub(crate) fn note(text: &str, number: u64) -> Note {
+    Note {
+        text: text.into(),
+        number,
+        body: Vec::new(),
+    }
+}
+
+/// A note of about `bytes` bytes.
+pub(crate) fn heavy(number: u64, bytes: usize) -> Note {
+    Note {
+        text: String::new(),
+        number,
+        body: vec![0x5a; bytes],
+    }
+}
+
+/// Waits until `condition` holds, and says what was missed where it does not in time.
+#[track_caller]
+pub(crate) fn until<F: FnMut() -> bool>(what: &str, condition: F) -> impl Future<Output = ()> + use<F> {
+    until_within(SOON, what, condition)
+}
+
+#[track_caller]
+pub(crate) fn until_within<F: FnMut() -> bool>(
+    limit: Duration,
+    what: &str,
+    mut condition: F,
+) -> impl Future<Output = ()> + use<F> {
+    let at = Location::caller();
+    let what = what.to_owned();
+    async move {
+        let deadline = Instant::now() + limit;
+        while !condition() {
+            assert!(Instant::now() < deadline, "{at}: not in time: {what}");
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
+
+/// The output of `future`, which must come in time.
+#[track_caller]
+pub(crate) fn soon<F: IntoFuture>(what: &str, future: F) -> impl Future<Output = F::Output> + use<F> {
+    let at = Location::caller();
+    let (what, future) = (what.to_owned(), future.into_future());
+    async move {
+        match tokio::time::timeout(SOON, future).await {
+            Ok(output) => output,
+            Err(_) => panic!("{at}: not in time: {what}"),
+        }
+    }
+}
+
+/// Lets everything run that can run now, several times over: for what must *not* happen there is no event to wait for.
+pub(crate) async fn settle() {
+    for _ in 0..30 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// The mistakes of a start that fails.
+pub(crate) async fn refused(builder: HostBuilder) -> StartError {
+    match builder.start().await {
+        Ok(host) => panic!("{host:?} started"),
+        Err(error) => error,
+    }
+}
+
+/// The kind of a failure, and whether the handler may have run.
+#[track_caller]
+pub(crate) fn failure<T: std::fmt::Debug>(result: Result<T, CallError>) -> (ErrorKind, Execution) {
+    match result {
+        Err(CallError::Failed(error)) => (error.kind(), error.execution()),
+        other => panic!("no failure of the call: {other:?}"),
+    }
+}
+
+/// A node of the mesh `shop` on a free port.
+pub(crate) fn node(rid: &str, configure: impl FnOnce(MeshBuilder) -> MeshBuilder) -> HostBuilder {
+    Host::builder().mesh("shop", |mesh| configure(mesh.listen(ANY).rid(rid)))
+}
+
+/// A node that serves `orders` with `weight` and handles Node direct calls.
+pub(crate) async fn server(rid: &'static str, weight: u32, desk: &Desk) -> Host {
+    let (orders, direct) = (orders_server(desk.clone()).weight(weight), desk.node());
+    node(rid, |mesh| mesh.serve(orders).serve_node(direct))
+        .start()
+        .await
+        .unwrap()
+}
+
+/// A node that calls `orders`, linked with `servers`.
+pub(crate) async fn client(rid: &str, servers: &[&Host]) -> Host {
+    client_with(rid, servers, |host| host).await
+}
+
+/// The same with further settings of the host.
+pub(crate) async fn client_with(
+    rid: &str,
+    servers: &[&Host],
+    configure: impl FnOnce(HostBuilder) -> HostBuilder,
+) -> Host {
+    let builder = node(rid, |mesh| {
+        let mesh = mesh.client(zlink_generated::contract::ORDERS);
+        servers.iter().fold(mesh, |mesh, server| mesh.connect(endpoint(server)))
+    });
+    let host = configure(builder).start().await.unwrap();
+    for server in servers {
+        linked(&host, &rid_of(server)).await;
+    }
+    host
+}
+
+/// Where the node of `host` in the mesh `shop` listens.
+pub(crate) fn endpoint(host: &Host) -> String {
+    host.mesh("shop").unwrap().endpoint().to_string()
+}
+
+/// The RID of the node of `host` in the mesh `shop`.
+pub(crate) fn rid_of(host: &Host) -> Rid {
+    host.mesh("shop").unwrap().rid()
+}
+
+/// How `host` sees the peer `rid` of the mesh `shop`; `None` where it is not listed.
+pub(crate) fn peer_state(host: &Host, rid: &Rid) -> Option<PeerState> {
+    let status = host.mesh("shop").unwrap().status();
+    let peer = status.peers.iter().find(|peer| peer.rid.as_ref() == Some(rid));
+    peer.map(|peer| peer.state)
+}
+
+/// Waits until `host` has a ready link to `rid`.
+#[track_caller]
+pub(crate) fn linked(host: &Host, rid: &Rid) -> impl Future<Output = ()> + use<> {
+    let (host, rid) = (host.clone(), rid.clone());
+    until("a ready link", move || {
+        peer_state(&host, &rid) == Some(PeerState::Ready)
+    })
+}
+
+/// Asks `orders`, and returns who answered.
+pub(crate) async fn who(host: &Host) -> String {
+    orders_client(host).ask(note("", 0)).await.unwrap().text
+}
+
+/// Asks the node `rid` of the mesh `shop` directly, and returns who answered.
+pub(crate) async fn who_at(host: &Host, rid: &Rid) -> Result<String, CallError> {
+    desk_client(host, &SHOP, rid.clone())
+        .ask(note("", 0))
+        .await
+        .map(|note| note.text)
+}
+
+/// A TCP port that nobody uses now.
+pub(crate) fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port()
+}
+
+/// Whether that port can be bound.
+pub(crate) fn is_free(port: u16) -> bool {
+    std::net::TcpListener::bind(("127.0.0.1", port)).is_ok()
+}
+
+/// Starts `call` in a task of its own.
+pub(crate) fn spawn<T: Send + 'static>(
+    call: impl IntoFuture<Output = T, IntoFuture: Send + 'static>,
+) -> tokio::task::JoinHandle<T> {
+    tokio::spawn(call.into_future())
+}

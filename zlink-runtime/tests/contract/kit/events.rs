@@ -1,0 +1,84 @@
+//! What hosts leave in `tracing`, as far as this thread made it: tests run on a runtime of one thread, so that is
+//! everything their own hosts did, and nothing of others.
+
+use std::fmt::{Debug, Write};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::DefaultGuard;
+use tracing::{Event, Metadata, Subscriber};
+
+/// Collects the events of this thread until it is dropped.
+pub(crate) struct Events {
+    lines: Arc<Mutex<Vec<String>>>,
+    _guard: DefaultGuard,
+}
+
+struct Collector(Arc<Mutex<Vec<String>>>);
+
+struct Line(String);
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        let _ = write!(self.0, " {}={value:?}", field.name());
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        let _ = write!(self.0, " {}={value}", field.name());
+    }
+}
+
+impl Subscriber for Collector {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target().starts_with("zlink")
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let mut line = Line(event.metadata().target().to_owned());
+        event.record(&mut line);
+        self.0.lock().push(line.0);
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+impl Events {
+    pub(crate) fn collect() -> Self {
+        let lines = Arc::default();
+        let guard = tracing::subscriber::set_default(Collector(Arc::clone(&lines)));
+        Self { lines, _guard: guard }
+    }
+
+    /// How many events have all of these texts in them.
+    pub(crate) fn count(&self, parts: &[&str]) -> usize {
+        let lines = self.lines.lock();
+        lines
+            .iter()
+            .filter(|line| parts.iter().all(|part| line.contains(part)))
+            .count()
+    }
+
+    /// Waits for an event with all of these texts in it.
+    #[track_caller]
+    pub(crate) fn heard(&self, parts: &'static [&'static str]) -> impl Future<Output = ()> + use<> {
+        let lines = self.lines.clone();
+        super::until(&format!("an event with {parts:?}"), move || {
+            lines
+                .lock()
+                .iter()
+                .any(|line| parts.iter().all(|part| line.contains(part)))
+        })
+    }
+}

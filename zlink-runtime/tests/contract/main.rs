@@ -1,0 +1,19 @@
+//! The contract of the runtime, through its public surface only: real hosts, real links, generated stubs. One module
+//! per chapter of the contract; each test names the rules that it would see broken.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "a test may fail, and its numbers are small"
+)]
+
+mod kit;
+
+mod channel;
+mod errors;
+mod execution;
+mod messages;
+mod permits;
+mod startup;
+mod topology;

@@ -1,0 +1,53 @@
+//! What zlink's rows have to reach, and what each table asks.
+
+/// A bound on a row of ours.
+#[derive(Clone, Copy, Debug)]
+pub enum Bound {
+    AtLeast(f64),
+    AtMost(f64),
+    /// In proportion to another row of the table.
+    AtMostOf(f64, &'static str),
+    /// In proportion to the best peer of the table; for times, `AtLeast` 1 means below every peer.
+    BestPeer(f64),
+    /// At least so many times a peer.
+    AtLeastOf(f64, &'static str),
+}
+
+/// The column that is judged, and its bound.
+pub type Budget = (&'static str, Bound);
+
+/// The budgets of a table.
+pub fn of(table: &str) -> Vec<Budget> {
+    use Bound::{AtLeast, AtLeastOf, AtMost, AtMostOf, BestPeer};
+    match table {
+        "request 64 B 1cpu x1" | "request 64 B 2cpu x1" => {
+            vec![("p50 µs", AtMostOf(1.2, "raw TCP")), ("p50 µs", BestPeer(1.0))]
+        }
+        "request 64 B 1cpu x64" => vec![
+            ("k/s", AtLeast(800.0)),
+            ("k/s", AtLeastOf(2.0, "tarpc")),
+            ("k/s", AtLeastOf(9.0, "tonic + prost")),
+            ("CPU s/M", AtMost(1.2)),
+        ],
+        "request 64 B 2cpu x64" => vec![("k/s", BestPeer(3.0))],
+        "request 64 B 2cpu x1024" => vec![("k/s", BestPeer(4.0))],
+        "request 1 KiB 1cpu x64" => vec![("k/s", AtLeastOf(3.0, "tarpc")), ("k/s", AtLeastOf(10.0, "tonic + prost"))],
+        "send 64 B 1cpu" | "send 64 B 2cpu" | "send 64 B split" => vec![("M/s", AtLeast(3.0))],
+        "codec encode" => vec![("ns", AtMostOf(1.05, "flatbuffers official"))],
+        "codec decode" => vec![("ns", AtMostOf(0.75, "prost"))],
+        _ => Vec::new(),
+    }
+}
+
+/// Whether less of a column is better.
+pub fn less_is_better(column: &str) -> bool {
+    !column.ends_with("/s")
+}
+
+/// Whether a row is ours.
+pub fn is_ours(row: &str) -> bool {
+    row.starts_with("zlink")
+}
+
+/// The row that all others of a table are compared with, rather than a peer.
+pub const FLOORS: [&str; 2] = ["raw TCP", "flatbuffers official"];

@@ -1,0 +1,48 @@
+//! Benchmarks of zlink beside what people would use instead: remote requests, one-way sends, codecs.
+//!
+//! `run` starts everything else as processes of its own, round by round, and prints one table per question.
+
+mod budget;
+mod codec;
+mod micro;
+mod process;
+mod remote;
+mod report;
+mod run;
+mod sample;
+
+/// What the build script generated from `schemas/bench.yaml`.
+mod schema {
+    #![forbid(unsafe_code)]
+    zlink_runtime::include_schema!("bench");
+    pub use bench::*;
+}
+
+use process::Mode;
+use sample::Effort;
+
+const USAGE: &str = "\
+zlink-bench run [--full] [--rounds N] [--only PART,...]   parts: remote oneway codec micro
+zlink-bench drive PEER MODE PART [--full]                 modes: 1cpu 2cpu split; peers: raw tonic tarpc zlink mesh
+zlink-bench serve PEER MODE
+zlink-bench codec [--full]
+zlink-bench micro [--full]
+zlink-bench instructions REQUESTS IN_FLIGHT";
+
+fn main() -> Result<(), Failure> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).filter(|word| !word.starts_with("--")).collect();
+    let effort = Effort { full: arguments.iter().any(|word| word == "--full") };
+    match words.as_slice() {
+        ["run", ..] => run::run(effort, &arguments),
+        ["drive", peer, mode, part] => remote::drive(peer, Mode::parse(mode)?, part, effort),
+        ["serve", peer, mode] => remote::serve(peer, Mode::parse(mode)?),
+        ["codec"] => codec::measure(effort),
+        ["micro"] => micro::measure(effort),
+        ["instructions", requests, in_flight] => remote::in_process(requests.parse()?, in_flight.parse()?),
+        _ => Err(USAGE.into()),
+    }
+}
+
+/// Anything that ends a measurement.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;

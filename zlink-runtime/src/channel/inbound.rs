@@ -191,11 +191,11 @@ impl Inbound {
     }
 
     /// Puts a call in its handler's queue, or answers why not.
-    fn call(&self, from: From<'_>, record: Bytes, call: wire::Call, permit: Permit) {
+    fn call(&self, from: Origin<'_>, record: Bytes, call: wire::Call, permit: Permit) {
         let reply = call.correlation.map(|correlation| {
             let route = match from {
-                From::Link(peer) => ReplyRoute::Link(peer.clone()),
-                From::Own(_) => ReplyRoute::Local(self.outbound.pending().clone()),
+                Origin::Link(peer) => ReplyRoute::Link(peer.clone()),
+                Origin::Own(_) => ReplyRoute::Local(self.outbound.pending().clone()),
             };
             ReplyTo::new(route, correlation, self.outbound.runtime().clone())
         });
@@ -213,12 +213,16 @@ impl Inbound {
             );
         };
         let source = match from {
-            From::Link(peer) => peer.rid(),
-            From::Own(rid) => rid,
+            Origin::Link(peer) => peer.rid(),
+            Origin::Own(rid) => rid,
         };
         let deadline = call
             .timeout_ms
             .map(|millis| clock::now() + Duration::from_millis(u64::from(millis)));
+        tracing::debug!(
+            target: "zlink::flow", phase = "received", surface = entry.handlers.surface(),
+            packet_name = %entry.packet, source_rid = %source, correlation_id = call.correlation
+        );
         let job = CallJob {
             outbound: self.outbound.clone(),
             entry: entry.clone(),
@@ -252,7 +256,7 @@ impl Inbound {
             let Some(permit) = granted.ok().and_then(|mut grant| grant.take()) else {
                 return Err(Refused::Closed);
             };
-            own.call(From::Own(&rid), record, call, permit);
+            own.call(Origin::Own(&rid), record, call, permit);
             Ok(())
         })
     }
@@ -302,7 +306,7 @@ impl Inbound {
 
 /// Where a call comes from.
 #[derive(Clone, Copy)]
-enum From<'a> {
+enum Origin<'a> {
     Link(&'a Arc<PeerLink>),
     Own(&'a Rid),
 }
@@ -311,7 +315,7 @@ impl Upcall for Inbound {
     fn record(&self, peer: &Arc<PeerLink>, record: Bytes, permit: Option<Permit>) {
         match wire::parse(&record) {
             Ok(Incoming::Call(call)) => match permit {
-                Some(permit) => self.call(From::Link(peer), record, call, permit),
+                Some(permit) => self.call(Origin::Link(peer), record, call, permit),
                 // Ordinary records of an admitted link have one; this came where only completions may.
                 None => peer.close(
                     CloseReason::Protocol("a call came on the completion lane".into()),
@@ -367,7 +371,12 @@ impl Job for CallJob {
     fn start(self) -> Option<CallTurn> {
         let entry = self.entry.clone();
         match self.begin() {
-            Ok(running) => running.map(|running| CallTurn { running, entry }),
+            Ok(running) => running.map(|running| {
+                let span = tracing::debug_span!(
+                    target: "zlink::flow", "handle", surface = entry.handlers.surface(), packet_name = %entry.packet
+                );
+                CallTurn { running, entry, span }
+            }),
             Err(refusal) => {
                 refuse("decode_error", entry.handlers.surface(), refusal);
                 None
@@ -392,11 +401,17 @@ impl Job for CallJob {
 pub(crate) struct CallTurn {
     running: BoxFuture<'static, ()>,
     entry: Arc<Entry>,
+    /// What handlers log stands inside it.
+    span: tracing::Span,
 }
 
 impl execution::Turn for CallTurn {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        self.running.as_mut().poll(cx)
+        let ended = self.span.in_scope(|| self.running.as_mut().poll(cx));
+        if ended.is_ready() {
+            tracing::debug!(target: "zlink::flow", parent: &self.span, phase = "handled");
+        }
+        ended
     }
 
     fn abandon(self, why: Abandoned) {

@@ -17,6 +17,7 @@ mod channel_builder;
 mod control;
 mod mesh_builder;
 mod shutdown;
+mod socket;
 mod start;
 mod status;
 mod validate;

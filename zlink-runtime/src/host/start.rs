@@ -229,12 +229,12 @@ impl Ground {
             role: registered.role,
             channels: sorted(channels),
             endpoint: String::new(),
-            security_identity: registered.security_identity,
-            max_message: registered.max_message,
+            security_identity: registered.socket.security_identity,
+            max_message: registered.socket.max_message,
             state: NodeState::Serving,
             operations: inbound.operations(),
         };
-        let links = self.links(info, registered.link_budget, inbound.clone());
+        let links = self.links(info, registered.socket.link_budget, inbound.clone());
         let endpoint = self.listen(format!("mesh {:?}", name.as_str()), &links, listen).await;
         Mesh {
             name,
@@ -261,7 +261,7 @@ impl Ground {
                 role: ObjectRole::None,
                 channels,
                 endpoint: String::new(),
-                security_identity: registered.security_identity.clone(),
+                security_identity: registered.socket.security_identity.clone(),
                 max_message,
                 state: NodeState::Serving,
                 operations: inbound.operations(),
@@ -282,7 +282,7 @@ impl Ground {
             let queue = self.queue(registration.dispatch_limit, ErrorKind::Rejected);
             let inbound = inbound(self, vec![(name.clone(), registration.handlers, queue)], Vec::new());
             if let Ok(info) = info(Scope::ChannelServer(name.clone()), "server", channels, &inbound) {
-                let links = self.links(info, registered.link_budget, inbound);
+                let links = self.links(info, registered.socket.link_budget, inbound);
                 let endpoint = self
                     .listen(format!("client_server {:?}", name.as_str()), &links, listen)
                     .await;
@@ -296,7 +296,8 @@ impl Ground {
             let path = self.path(ChannelPath::new(name.clone(), PathKind::ClientServer, None));
             let inbound = inbound(self, Vec::new(), vec![path]);
             let info = info(Scope::ChannelClient(name.clone()), "client", Vec::new(), &inbound);
-            info.ok().map(|info| self.links(info, registered.link_budget, inbound))
+            info.ok()
+                .map(|info| self.links(info, registered.socket.link_budget, inbound))
         };
         Channel { name, server, client }
     }

@@ -190,28 +190,33 @@ fn mesh_plan(mesh: MeshBuilder, mistakes: &mut Mistakes) -> Option<MeshPlan> {
         server_mistakes(&place, server, mistakes);
     }
     handler_mistakes(&place, mesh.node.iter().flat_map(|node| &node.handlers), mistakes);
-    if !(1..=PAYLOAD_BYTES).contains(&mesh.max_message) {
+    if !(1..=PAYLOAD_BYTES).contains(&mesh.socket.max_message) {
         mistakes.add(
             &place,
             format!(
                 "max_message is {}; it must be 1 to {PAYLOAD_BYTES} bytes",
-                mesh.max_message
+                mesh.socket.max_message
             ),
         );
     }
     if let Some(timeout) = mesh.request_timeout {
         mistakes.check(&place, clock::timeout("request_timeout", timeout));
     }
-    common_mistakes(&place, mesh.link_budget, &mesh.security_identity, mistakes);
-    let listen = match &mesh.listen {
+    common_mistakes(
+        &place,
+        mesh.socket.link_budget,
+        &mesh.socket.security_identity,
+        mistakes,
+    );
+    let listen = match &mesh.socket.listen {
         None => {
             let problem = "has no listen endpoint; without a Location Store it needs one, such as tcp://127.0.0.1:7001";
             mistakes.add(&place, problem);
             None
         }
-        Some(listen) => listen_plan(&place, listen, mesh.advertise.as_deref(), mistakes),
+        Some(listen) => listen_plan(&place, listen, mesh.socket.advertise.as_deref(), mistakes),
     };
-    let connect = connect_plan(&place, &mesh.connect, mistakes);
+    let connect = connect_plan(&place, &mesh.socket.connect, mistakes);
     Some(MeshPlan {
         name: name?,
         rid: rid?,
@@ -250,41 +255,49 @@ fn channel_plan(channel: ClientServerBuilder, mistakes: &mut Mistakes) -> Option
     for server in &channel.servers {
         server_mistakes(&place, server, mistakes);
     }
-    if channel.max_message > PAYLOAD_BYTES {
+    if channel.socket.max_message > PAYLOAD_BYTES {
         mistakes.add(
             &place,
-            format!("max_message is {}; at most {PAYLOAD_BYTES} bytes", channel.max_message),
+            format!(
+                "max_message is {}; at most {PAYLOAD_BYTES} bytes",
+                channel.socket.max_message
+            ),
         );
     }
-    common_mistakes(&place, channel.link_budget, &channel.security_identity, mistakes);
-    if !serves && (channel.listen.is_some() || channel.advertise.is_some()) {
+    common_mistakes(
+        &place,
+        channel.socket.link_budget,
+        &channel.socket.security_identity,
+        mistakes,
+    );
+    if !serves && (channel.socket.listen.is_some() || channel.socket.advertise.is_some()) {
         mistakes.add(
             &place,
             "listens, but has no Server role; remove listen, or serve the channel",
         );
     }
-    if !calls && !channel.connect.is_empty() {
+    if !calls && !channel.socket.connect.is_empty() {
         mistakes.add(
             &place,
             "connects, but has no Client role; remove connect, or add client(…)",
         );
     }
-    if serves && !calls && channel.listen.is_none() {
+    if serves && !calls && channel.socket.listen.is_none() {
         let problem =
             "serves nobody: it has no listen endpoint, there is no Location Store, and this host is no client";
         mistakes.add(&place, problem);
     }
-    if calls && !serves && channel.connect.is_empty() {
+    if calls && !serves && channel.socket.connect.is_empty() {
         let problem = "has no endpoint to connect to, there is no Location Store, and this host serves it not itself";
         mistakes.add(&place, problem);
     }
-    let endpoint = channel.listen.as_deref().unwrap_or("tcp://127.0.0.1:0");
-    let listen = listen_plan(&place, endpoint, channel.advertise.as_deref(), mistakes);
-    let connect = connect_plan(&place, &channel.connect, mistakes);
-    let max_message = if channel.max_message == 0 {
+    let endpoint = channel.socket.listen.as_deref().unwrap_or("tcp://127.0.0.1:0");
+    let listen = listen_plan(&place, endpoint, channel.socket.advertise.as_deref(), mistakes);
+    let connect = connect_plan(&place, &channel.socket.connect, mistakes);
+    let max_message = if channel.socket.max_message == 0 {
         PAYLOAD_BYTES
     } else {
-        channel.max_message
+        channel.socket.max_message
     };
     Some(ChannelPlan {
         name,

@@ -126,14 +126,12 @@ impl Table {
         if entry.ready.as_ref().is_none_or(|used| used.id() != link.id()) {
             return false;
         }
-        // Where two were made at once, the other may still be there and is used again.
-        entry.ready = self.links.values().find(|other| other.rid() == link.rid()).cloned();
-        if entry.ready.is_none() {
-            if in_order && entry.info.is_draining() {
-                self.peers.remove(link.rid());
-            } else {
-                entry.lost = Some(now);
-            }
+        // Another one can only be there while it retires; it takes nothing new, and the intent dials again.
+        entry.ready = None;
+        if in_order && entry.info.is_draining() {
+            self.peers.remove(link.rid());
+        } else {
+            entry.lost = Some(now);
         }
         true
     }

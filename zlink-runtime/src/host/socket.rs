@@ -1,0 +1,75 @@
+//! What MeshNodes and ClientServer channels are told alike: where they listen, whom they dial, what a link may hold.
+
+use crate::limit::LINK_BUDGET_BYTES;
+
+/// The part of a registration that concerns sockets.
+#[derive(Debug)]
+pub(super) struct SocketOptions {
+    pub(super) listen: Option<String>,
+    pub(super) advertise: Option<String>,
+    /// Endpoints, and the RID that is expected at each.
+    pub(super) connect: Vec<(String, Option<Vec<u8>>)>,
+    pub(super) max_message: usize,
+    pub(super) link_budget: usize,
+    pub(super) security_identity: String,
+}
+
+impl SocketOptions {
+    pub(super) fn new(max_message: usize) -> Self {
+        Self {
+            listen: None,
+            advertise: None,
+            connect: Vec::new(),
+            max_message,
+            link_budget: LINK_BUDGET_BYTES,
+            security_identity: String::new(),
+        }
+    }
+}
+
+/// The methods that set them, for a builder with a field `socket`.
+macro_rules! socket_methods {
+    () => {
+        /// Where it listens, such as `tcp://127.0.0.1:7001` or `ipc:///run/shop.sock`. Port 0 takes a free one.
+        ///
+        /// A node needs it. So does a channel's server, unless its only client is this host: it then takes a free port
+        /// of the loopback address.
+        pub fn listen(mut self, endpoint: impl Into<String>) -> Self {
+            self.socket.listen = Some(endpoint.into());
+            self
+        }
+
+        /// The host name or address that peers are told, where it is not the one of `listen`: `0.0.0.0` and `::` need it.
+        pub fn advertise(mut self, host: impl Into<String>) -> Self {
+            self.socket.advertise = Some(host.into());
+            self
+        }
+
+        /// Keeps a link to whoever listens at that endpoint.
+        pub fn connect(mut self, endpoint: impl Into<String>) -> Self {
+            self.socket.connect.push((endpoint.into(), None));
+            self
+        }
+
+        /// Keeps a link to that endpoint, and admits none but `rid` there.
+        pub fn connect_to(mut self, endpoint: impl Into<String>, rid: impl AsRef<[u8]>) -> Self {
+            self.socket
+                .connect
+                .push((endpoint.into(), Some(rid.as_ref().to_vec())));
+            self
+        }
+
+        /// Bytes that each link holds per direction before senders, or the peer, wait: 4 MiB where it is not set.
+        pub fn link_budget(mut self, bytes: usize) -> Self {
+            self.socket.link_budget = bytes;
+            self
+        }
+
+        /// A text that both sides of a link must have been given alike; at most 255 bytes.
+        pub fn security_identity(mut self, identity: impl Into<String>) -> Self {
+            self.socket.security_identity = identity.into();
+            self
+        }
+    };
+}
+pub(super) use socket_methods;

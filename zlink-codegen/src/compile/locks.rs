@@ -75,7 +75,12 @@ impl Program<'_> {
         let raised = new.version > old.version;
         for change in &changes {
             let loaded = self.get(file)?;
-            let item = describe(change, loaded, &lock, raised, old.version);
+            // Places are looked up by name; beyond what is shown, that is time for nothing.
+            let item = if self.sink.is_full() {
+                Diagnostic::new(change.code, top, change.message.as_str())
+            } else {
+                describe(change, loaded, &lock, raised, old.version)
+            };
             self.sink.report(item);
         }
         let accepted = (self.sink.errors() == before).then(|| evolution::write(&new.remembering(&old)));

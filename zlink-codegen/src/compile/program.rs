@@ -11,11 +11,14 @@ use crate::ir;
 use crate::lint;
 use crate::load::{self, Node};
 use crate::resolve::{self, Import, Unit};
-use crate::source::{FileId, Sources};
+use crate::source::{FileId, Sources, Span};
 use crate::syntax::{self, File, Name};
 
 /// Files that one schema may bring in, itself included.
 const MAX_FILES: usize = 256;
+
+/// Bytes of an import.
+const MAX_PATH: usize = 1024;
 
 /// Where files come from.
 pub(crate) trait Files {
@@ -141,10 +144,18 @@ impl<'f> Program<'f> {
             (Some(tree), Some(source)) => Some(syntax::lower(tree, source, &mut self.sink)),
             _ => None,
         };
-        let (Some(tree), Some(file)) = (tree, file) else {
+        let (Some(tree), Some(mut file)) = (tree, file) else {
             self.states.insert(path, State::Broken);
             return None;
         };
+        if file.imports.len() >= MAX_FILES {
+            self.too_many(
+                file.imports
+                    .get(MAX_FILES - 1)
+                    .map_or(Sources::top(id), |import| import.span),
+            );
+            file.imports.truncate(MAX_FILES - 1);
+        }
         let imports: Vec<Option<usize>> = file.imports.iter().map(|import| self.import(&path, import)).collect();
         self.twice(&file.imports, &imports);
         let parts = imports
@@ -166,7 +177,7 @@ impl<'f> Program<'f> {
 
     fn import(&mut self, from: &Path, import: &Name) -> Option<usize> {
         let written = Path::new(&import.value);
-        let relative = written.is_relative() && !import.value.contains('\\');
+        let relative = written.is_relative() && !import.value.contains('\\') && import.value.len() <= MAX_PATH;
         if !relative || !is_schema(written) {
             let item = Diagnostic::new(
                 Code::ImportPath,
@@ -194,12 +205,7 @@ impl<'f> Program<'f> {
             None => {}
         }
         if self.room <= 1 {
-            let item = Diagnostic::new(
-                Code::TooManyFiles,
-                import.span,
-                format!("a schema brings in at most {MAX_FILES} files"),
-            );
-            self.sink.report(item);
+            self.too_many(import.span);
             return None;
         }
         self.room -= 1;
@@ -217,6 +223,11 @@ impl<'f> Program<'f> {
                 None
             }
         }
+    }
+
+    fn too_many(&mut self, span: Span) {
+        let message = format!("a schema brings in at most {MAX_FILES} files");
+        self.sink.report(Diagnostic::new(Code::TooManyFiles, span, message));
     }
 
     fn twice(&mut self, written: &[Name], imports: &[Option<usize>]) {

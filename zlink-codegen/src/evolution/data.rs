@@ -2,7 +2,7 @@
 //!
 //! It must not know services.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use super::compare::{Changes, pairs};
 use super::contract::{Contract, Enum, Field, Message, Use};
@@ -159,7 +159,7 @@ fn numbers<K: Ord + Copy + ToString>(
             path.iter().map(|part| (*part).to_owned()).collect()
         };
         let (code, message, at, help) = match (old, new) {
-            (None, Some(Use::Now(name))) if !union && gone.contains(&name.as_str()) => {
+            (None, Some(Use::Now(name))) if !union && gone.contains(name.as_str()) => {
                 let message = format!("the name `{owner}.{name}` was that of a deleted value");
                 (Code::NameReused, message, place(name), "take another name")
             }
@@ -170,14 +170,23 @@ fn numbers<K: Ord + Copy + ToString>(
                 "",
             ),
             (Some(Use::Gone(gone)), Some(Use::Now(name))) => {
-                let message = format!("the {what} {number} of `{owner}.{name}` was that of the deleted `{gone}`");
+                let deleted = if gone.is_empty() {
+                    "something deleted".to_owned()
+                } else {
+                    format!("the deleted `{gone}`")
+                };
+                let message = format!("the {what} {number} of `{owner}.{name}` was that of {deleted}");
                 (Code::IdReused, message, place(name), "take one that was never used")
             }
             (Some(Use::Now(name)), Some(Use::Gone(_))) => {
                 (removed, format!("`{owner}.{name}` is gone"), place(name), "")
             }
             (Some(Use::Now(name) | Use::Gone(name)), None) => {
-                let message = format!("the {what} {number} of the deleted `{owner}.{name}` is not reserved");
+                let message = if name.is_empty() {
+                    format!("the {what} {number} of `{owner}` was reserved and is not")
+                } else {
+                    format!("the {what} {number} of the deleted `{owner}.{name}` is not reserved")
+                };
                 let path = vec![section.to_owned(), owner.to_owned(), "reserved".to_owned()];
                 (Code::NotReserved, message, path, "list it under `reserved`")
             }
@@ -198,7 +207,7 @@ fn numbers<K: Ord + Copy + ToString>(
 }
 
 /// Names that were deleted before, or are now.
-fn names_gone<'m, K: Ord>(old: &'m BTreeMap<K, Use<String>>, new: &BTreeMap<K, Use<String>>) -> Vec<&'m str> {
+fn names_gone<'m, K: Ord>(old: &'m BTreeMap<K, Use<String>>, new: &BTreeMap<K, Use<String>>) -> HashSet<&'m str> {
     let gone = old
         .iter()
         .filter(|(number, it)| matches!(it, Use::Gone(_)) || !matches!(new.get(number), Some(Use::Now(_))));
@@ -274,18 +283,24 @@ fn message(name: &str, old: &Message, new: &Message, changes: &mut Changes) {
 }
 
 fn fields(owner: &str, old: &Message, new: &Message, changes: &mut Changes) {
-    let gone = |name: &str| {
-        old.fields
-            .values()
-            .any(|it| matches!(it, Use::Gone(gone) if gone == name))
-    };
+    let gone: HashSet<&str> = old
+        .fields
+        .values()
+        .filter_map(|it| {
+            if let Use::Gone(name) = it {
+                Some(name.as_str())
+            } else {
+                None
+            }
+        })
+        .collect();
     pairs(&old.fields, &new.fields, |id, old, new| {
         let id = id.to_string();
         let was = ["messages", owner, "fields", &id];
         let reserved = ["messages", owner, "reserved", &id];
         let place = |name| ["messages", owner, "fields", name];
         match (old, new) {
-            (None, Some(Use::Now(new))) if gone(&new.name) => {
+            (None, Some(Use::Now(new))) if gone.contains(new.name.as_str()) => {
                 let message = format!("the name `{owner}.{}` was that of a deleted field", new.name);
                 changes
                     .add(Code::NameReused, message, &place(&new.name), &[])

@@ -12,8 +12,9 @@ use crate::source::{FileId, Source, Span};
 
 /// Nested collections. The language itself needs seven.
 const MAX_DEPTH: usize = 32;
-/// Values in a tree, aliases expanded.
+/// Values in a tree, aliases expanded. A long text counts as several, one for each [`TEXT_UNIT`] bytes.
 const MAX_NODES: usize = 400_000;
+const TEXT_UNIT: usize = 64;
 
 /// The tree of a file, or nothing where `sink` says why. Keys that occur twice are reported and dropped.
 pub(crate) fn parse(file: FileId, source: &Source, sink: &mut Sink) -> Option<Node> {
@@ -122,13 +123,14 @@ impl Builder<'_> {
             Event::Scalar(text, style, anchor, tag) => {
                 self.no_tag(tag.is_some(), span);
                 let plain = style == ScalarStyle::Plain;
+                let count = 1 + text.len() / TEXT_UNIT;
                 let kind = Kind::Text(Text {
                     span,
                     text: text.into_owned(),
                     plain,
                 });
-                self.charge(1, span)?;
-                self.finish(Node { span, kind }, anchor, 1)
+                self.charge(count, span)?;
+                self.finish(Node { span, kind }, anchor, count)
             }
             Event::SequenceStart(_, anchor, tag) => {
                 self.no_tag(tag.is_some(), span);
@@ -148,20 +150,25 @@ impl Builder<'_> {
             }
             Event::SequenceEnd | Event::MappingEnd => self.end(span),
             Event::Alias(id) => {
-                let Some((node, count)) = self.anchors.get(&id) else {
+                let Some(count) = self.anchors.get(&id).map(|(_, count)| *count) else {
                     self.sink.report(Diagnostic::new(
                         Code::UnknownAlias,
                         span,
                         "the alias stands inside its own anchor",
                     ));
+                    self.charge(1, span)?;
                     return self.finish(nothing(span), 0, 1);
                 };
-                let (count, node) = (*count, node.clone());
                 self.charge(count, span)?;
+                let node = self
+                    .anchors
+                    .get(&id)
+                    .map_or_else(|| nothing(span), |(node, _)| node.clone());
                 self.finish(node, 0, count)
             }
             Event::UnresolvedAlias(name) => {
-                let message = format!("no anchor `&{name}` stands before this alias");
+                let message = format!("no anchor `&{}` stands before this alias", shorten(&name));
+                self.charge(1, span)?;
                 self.sink.report(Diagnostic::new(Code::UnknownAlias, span, message));
                 self.finish(nothing(span), 0, 1)
             }

@@ -27,7 +27,7 @@ const KEYS: &[&str] = &[
 /// Known to the language, not to this generator.
 const LATER: &[&str] = &["fanouts", "spots", "actors", "sessions"];
 /// A namespace is the prefix of packet names, which have at most 255 bytes.
-const NAMESPACE_BYTES: usize = 100;
+pub(super) const NAMESPACE_BYTES: usize = 100;
 
 /// The parts of a file. What is wrong with single parts is in `sink`; the others are there.
 pub(crate) fn lower(root: &Node, source: &Source, sink: &mut Sink) -> File {

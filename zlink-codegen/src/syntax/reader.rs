@@ -10,7 +10,7 @@ use crate::load::{Entry, Kind, Node, Text};
 use crate::source::{Source, Span};
 
 /// The longest name, in bytes. Names travel as text of at most 255 bytes, some of them joined.
-const NAME_BYTES: usize = 64;
+pub(super) const NAME_BYTES: usize = 64;
 
 /// Reads values of one file.
 pub(super) struct Reader<'a> {
@@ -188,10 +188,13 @@ impl Reader<'_> {
             );
             self.report(Diagnostic::new(Code::BadName, text.span, message));
         }
-        Name {
-            value: text.text.clone(),
-            span: text.span,
-        }
+        // Messages quote names: what is too long for one is cut.
+        let value = if text.text.len() > NAME_BYTES {
+            shorten(&text.text)
+        } else {
+            text.text.clone()
+        };
+        Name { value, span: text.span }
     }
 
     /// The span of the characters `start..end` of a scalar, or of all of it where its text is not as written.
@@ -232,7 +235,7 @@ pub(crate) fn suggest<'c>(sink: &Sink, name: &str, candidates: impl IntoIterator
     let distances = candidates
         .into_iter()
         .take(CANDIDATES)
-        .filter(|candidate| candidate.len() <= NAME_BYTES)
+        .filter(|candidate| candidate.len() <= NAME_BYTES && candidate.len().abs_diff(wanted.len()) <= far)
         .map(|candidate| {
             let lower = candidate.to_ascii_lowercase();
             (strsim::damerau_levenshtein(&wanted, &lower), candidate)

@@ -2,13 +2,16 @@
 //!
 //! It must not know which names exist.
 
-use super::reader::Reader;
+use super::file::NAMESPACE_BYTES;
+use super::reader::{NAME_BYTES, Reader};
 use super::{Name, Path, Type, TypeKind};
 use crate::diagnostic::{Code, Diagnostic, shorten};
 use crate::load::{Node, Text};
 
 /// `list<…>` in `list<…>` is refused later anyway; this only keeps the parser from recursing without end.
 const MAX_NESTING: usize = 4;
+/// A namespace and a name.
+const PATH_BYTES: usize = NAMESPACE_BYTES + 1 + NAME_BYTES;
 
 impl Reader<'_> {
     /// A type.
@@ -78,7 +81,7 @@ impl Reader<'_> {
             value: written[from..to].to_owned(),
             span: self.part(text, start + from, start + to),
         };
-        if !written.split('.').all(is_word) {
+        if written.len() > PATH_BYTES || !written.split('.').all(is_word) {
             return None;
         }
         let span = self.part(text, start, end);
@@ -98,7 +101,9 @@ impl Reader<'_> {
 }
 
 fn is_word(word: &str) -> bool {
-    word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+    // A namespace has several words; each of them is far shorter than this.
+    word.len() <= NAME_BYTES
+        && word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 

@@ -50,15 +50,25 @@ fn every_type() {
             "# {} {} {:?} imports {:?}",
             it.name, it.version, it.doc, it.imports
         );
-        it.metadata.iter().for_each(|key| drop(writeln!(text, "{key:?}")));
-        it.enums.iter().for_each(|it| drop(writeln!(text, "{it:?}")));
-        it.structs.iter().for_each(|it| drop(writeln!(text, "{it:?}")));
-        it.unions.iter().for_each(|it| drop(writeln!(text, "{it:?}")));
+        it.metadata
+            .iter()
+            .for_each(|key| writeln!(text, "{key:?}").expect("a text"));
+        it.enums.iter().for_each(|it| writeln!(text, "{it:?}").expect("a text"));
+        it.structs
+            .iter()
+            .for_each(|it| writeln!(text, "{it:?}").expect("a text"));
+        it.unions
+            .iter()
+            .for_each(|it| writeln!(text, "{it:?}").expect("a text"));
         for it in &it.messages {
             let _ = writeln!(text, "message {} {:?} {:?}", it.name, it.doc, it.state);
-            it.slots.iter().for_each(|slot| drop(writeln!(text, "  {slot:?}")));
+            it.slots
+                .iter()
+                .for_each(|slot| writeln!(text, "  {slot:?}").expect("a text"));
         }
-        it.services.iter().for_each(|it| drop(writeln!(text, "{it:?}")));
+        it.services
+            .iter()
+            .for_each(|it| writeln!(text, "{it:?}").expect("a text"));
     }
     insta::assert_snapshot!(text);
 }

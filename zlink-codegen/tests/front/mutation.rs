@@ -76,7 +76,7 @@ fn apply(bytes: &mut Vec<u8>, damage: &Damage) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn damaged_schemas_never_panic(seed in 0..SEEDS.len(), all in prop::collection::vec(damage(), 0..6)) {

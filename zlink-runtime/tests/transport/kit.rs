@@ -56,6 +56,7 @@ pub(crate) fn number(record: &[u8]) -> u32 {
 #[derive(Default)]
 pub(crate) struct Heard {
     pub(crate) records: Vec<(Lane, Bytes, Option<Permit>)>,
+    pub(crate) endings: usize,
     pub(crate) closed: Vec<CloseReason>,
 }
 
@@ -66,6 +67,10 @@ pub(crate) struct Collector(Arc<Mutex<Heard>>);
 impl Sink for Collector {
     fn record(&self, lane: Lane, record: Bytes, permit: Option<Permit>) {
         self.0.lock().records.push((lane, record, permit));
+    }
+
+    fn ending(&self) {
+        self.0.lock().endings += 1;
     }
 
     fn closed(&self, reason: &CloseReason) {
@@ -184,7 +189,7 @@ pub(crate) async fn linked(endpoint: &str, change: impl Fn(&mut Offer)) -> (End,
 
 /// Waits until `condition` holds; says what was missed if it does not within ten seconds.
 #[track_caller]
-pub(crate) fn until(what: &'static str, condition: impl Fn() -> bool) -> impl Future<Output = ()> {
+pub(crate) fn until(what: &'static str, mut condition: impl FnMut() -> bool) -> impl Future<Output = ()> {
     let at = std::panic::Location::caller();
     async move {
         let deadline = Instant::now() + Duration::from_secs(10);
@@ -193,4 +198,9 @@ pub(crate) fn until(what: &'static str, condition: impl Fn() -> bool) -> impl Fu
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
+}
+
+/// Polls a future once, outside any task.
+pub(crate) fn futures_poll<F: Future + Unpin>(future: &mut F) -> std::task::Poll<F::Output> {
+    std::pin::Pin::new(future).poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
 }

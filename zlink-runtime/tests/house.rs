@@ -1,0 +1,601 @@
+//! The house rules of the source: which room may use which, what every file begins with, how long it may grow.
+//!
+//! The rooms are data in this file; ARCHITECTURE.md explains them. It knows the source text only, never the crates.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use proc_macro2::{Span, TokenStream, TokenTree};
+use syn::visit::{self, Visit};
+
+/// The runtime from the ground up. A room uses the floors below its own; on its own floor a room uses only the one
+/// that stands right before it in the same chain.
+const FLOORS: &[&[&[&str]]] = &[
+    &[&["id"], &["limit"], &["error"], &["clock"], &["sync"]],
+    &[&["message", "wire"]],
+    &[&["permit", "execution"], &["call"]],
+    &[&["transport"], &["location"]],
+    &[&["routing"], &["mesh"]],
+    &[&["channel"], &["fanout"], &["spot", "actor", "session"]],
+    &[&["relocation"]],
+    &[&["host"], &["observe"]],
+    &[&["rt"], &["testing"]],
+];
+
+/// The generator: each room, and the rooms it may use.
+const ROOMS: &[(&str, &[&str])] = &[
+    ("source", &[]),
+    ("name", &[]),
+    ("output", &[]),
+    ("diagnostic", &["source"]),
+    ("syntax", &["source"]),
+    ("ir", &["source", "name"]),
+    ("load", &["source", "name", "diagnostic", "syntax", "ir"]),
+    ("resolve", &["source", "name", "diagnostic", "syntax", "ir"]),
+    ("lint", &["source", "name", "diagnostic", "syntax", "ir"]),
+    ("evolution", &["ir"]),
+    ("backend", &[]),
+    ("backend::rust", BACK_END),
+    ("backend::flatbuffers", BACK_END),
+    ("backend::tera", BACK_END),
+    ("compile", EVERY_ROOM),
+    ("cli", EVERY_ROOM),
+];
+const BACK_END: &[&str] = &["ir", "name", "output", "diagnostic"];
+const EVERY_ROOM: &[&str] = &["*"];
+
+/// The longest file that is still one room's one thought.
+const CODE_LINES: usize = 600;
+
+#[test]
+fn the_runtime_uses_only_floors_below() {
+    House::runtime().inspect(&manifest("../zlink-runtime"));
+}
+
+#[test]
+fn the_generator_keeps_its_rooms_apart() {
+    House::generator().inspect(&manifest("../zlink-codegen"));
+}
+
+#[test]
+fn every_file_says_what_it_owns_and_stays_short() {
+    let mut faults = Vec::new();
+    for folder in ["../zlink-runtime", "../zlink-codegen", "../examples"] {
+        for file in rust_files(&manifest(folder)) {
+            let text = std::fs::read_to_string(&file).expect("a source file");
+            faults.extend(form_faults(&file.display().to_string(), &text));
+        }
+    }
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+/// Which rooms there are, and which edges between them are allowed.
+struct House {
+    crate_name: &'static str,
+    /// Room by room, those it may use; `*` is any.
+    rooms: BTreeMap<&'static str, BTreeSet<&'static str>>,
+}
+
+impl House {
+    fn runtime() -> Self {
+        let mut rooms = BTreeMap::new();
+        let mut below = BTreeSet::new();
+        for floor in FLOORS {
+            for chain in *floor {
+                for (at, room) in chain.iter().enumerate() {
+                    let mut allowed = below.clone();
+                    allowed.extend(at.checked_sub(1).map(|before| chain[before]));
+                    rooms.insert(*room, allowed);
+                }
+            }
+            below.extend(floor.iter().copied().flatten());
+        }
+        Self {
+            crate_name: "zlink_runtime",
+            rooms,
+        }
+    }
+
+    fn generator() -> Self {
+        let rooms = ROOMS.iter().map(|(room, uses)| (*room, uses.iter().copied().collect()));
+        Self {
+            crate_name: "zlink_codegen",
+            rooms: rooms.collect(),
+        }
+    }
+
+    /// The room a module belongs to: the longest name in the table that leads there.
+    fn room(&self, module: &[String]) -> Option<&'static str> {
+        let path = module.join("::");
+        let holds = |room: &str| path == room || path.strip_prefix(room).is_some_and(|rest| rest.starts_with("::"));
+        self.rooms
+            .keys()
+            .copied()
+            .filter(|room| holds(room))
+            .max_by_key(|room| room.len())
+    }
+
+    fn allows(&self, from: &str, to: &str) -> bool {
+        let uses = &self.rooms[from];
+        from == to || uses.contains("*") || uses.contains(to)
+    }
+
+    /// Fails on every forbidden edge of the crate in `folder`, and on a source file that no module declares.
+    fn inspect(&self, folder: &Path) {
+        let src = folder.join("src");
+        let mut crate_ = Crate::read(&src);
+        let faults = self.faults(&crate_);
+        assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+        crate_.files.extend(["main.rs", "bin"].map(|own| src.join(own)));
+        let lost: Vec<_> = rust_files(&src)
+            .into_iter()
+            .filter(|file| !crate_.files.iter().any(|known| file.starts_with(known)))
+            .collect();
+        assert!(lost.is_empty(), "no module declares {lost:?}");
+        assert!(
+            !crate_.uses.is_empty(),
+            "a house where nobody uses anybody was not read"
+        );
+    }
+
+    fn faults(&self, crate_: &Crate) -> Vec<String> {
+        let mut faults = BTreeSet::new();
+        for Use { at, from, path } in &crate_.uses {
+            let mut path = path.clone();
+            // A name of the crate root is the room it was brought from.
+            while let Some((behind, rest)) = crate_
+                .root_names
+                .get(path.first().map_or("", String::as_str))
+                .zip(path.get(1..))
+            {
+                if self.room(&path).is_some() {
+                    break;
+                }
+                path = behind.iter().chain(rest).cloned().collect();
+            }
+            let Some(room) = self.room(from) else {
+                faults.insert(format!("{at}: module {:?} is in no room of the table", from.join("::")));
+                continue;
+            };
+            match self.room(&path) {
+                Some(used) if self.allows(room, used) => {}
+                Some(used) => {
+                    faults.insert(format!("{at}: `{room}` must not use `{used}` ({})", path.join("::")));
+                }
+                None => {
+                    faults.insert(format!(
+                        "{at}: `{room}` uses `crate::{}`, which is no room",
+                        path.join("::")
+                    ));
+                }
+            }
+        }
+        faults.into_iter().collect()
+    }
+}
+
+/// What a crate's source says about its modules.
+#[derive(Default)]
+struct Crate {
+    files: BTreeSet<PathBuf>,
+    uses: Vec<Use>,
+    /// What the crate root offers that is not a module: name → the path it stands for.
+    root_names: BTreeMap<String, Vec<String>>,
+}
+
+/// One path that leads through the crate root.
+struct Use {
+    at: Place,
+    /// The module that names it.
+    from: Vec<String>,
+    path: Vec<String>,
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Place(String, usize);
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.0, self.1)
+    }
+}
+
+impl Crate {
+    /// Follows the module declarations from `lib.rs`.
+    fn read(src: &Path) -> Self {
+        let mut crate_ = Self::default();
+        let name = if src.ends_with("zlink-codegen/src") {
+            House::generator()
+        } else {
+            House::runtime()
+        }
+        .crate_name;
+        let mut waiting = vec![(src.join("lib.rs"), Vec::new())];
+        while let Some((file, module)) = waiting.pop() {
+            let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+            for child in crate_.add(&file.display().to_string(), &text, &module, name) {
+                let path: PathBuf = child.iter().collect();
+                let flat = src.join(&path).with_extension("rs");
+                waiting.push((flat, child));
+            }
+            crate_.files.insert(file);
+        }
+        crate_
+    }
+
+    /// Adds one file; the modules it declares without a body are the answer.
+    fn add(&mut self, file: &str, text: &str, module: &[String], crate_name: &str) -> Vec<Vec<String>> {
+        let syntax =
+            syn::parse_file(text).unwrap_or_else(|error| panic!("{file}:{}: {error}", error.span().start().line));
+        let mut reader = Reader {
+            crate_: self,
+            crate_name,
+            file,
+            module: module.to_vec(),
+            children: Vec::new(),
+        };
+        if module.is_empty() {
+            reader.root(&syntax);
+        } else {
+            reader.visit_file(&syntax);
+        }
+        reader.children
+    }
+}
+
+/// Walks one file and notes each path that leads through the crate root.
+struct Reader<'a> {
+    crate_: &'a mut Crate,
+    crate_name: &'a str,
+    file: &'a str,
+    module: Vec<String>,
+    children: Vec<Vec<String>>,
+}
+
+impl Reader<'_> {
+    /// The crate root uses every room by right; what it offers under names of its own is noted.
+    fn root(&mut self, file: &syn::File) {
+        for item in &file.items {
+            match item {
+                syn::Item::Mod(item) if item.content.is_some() => self.offer(&item.content, &item.ident),
+                syn::Item::Mod(item) => self.children.push(vec![item.ident.to_string()]),
+                syn::Item::Use(item) => {
+                    for path in leaves(&item.tree) {
+                        let name = path.last().expect("a use ends in a name").clone();
+                        self.crate_
+                            .root_names
+                            .insert(name.0, self.absolute(&path).unwrap_or_default());
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// An inline module of the root, such as the prelude: what it re-exports, one by one.
+    fn offer(&mut self, content: &Option<(syn::token::Brace, Vec<syn::Item>)>, module: &syn::Ident) {
+        for item in content.iter().flat_map(|(_, items)| items) {
+            if let syn::Item::Use(item) = item {
+                for path in leaves(&item.tree) {
+                    // Whoever names the module could mean any of them; one stands for all.
+                    self.crate_
+                        .root_names
+                        .insert(module.to_string(), self.absolute(&path).unwrap_or_default());
+                }
+            }
+        }
+    }
+
+    /// The path from the crate root on, where it leads through the crate root.
+    fn absolute(&self, path: &[Name]) -> Option<Vec<String>> {
+        let (Name(first, _), rest) = path.split_first()?;
+        let mut base = match first.as_str() {
+            "crate" => Vec::new(),
+            "self" => self.module.clone(),
+            "super" => self.parent(&self.module),
+            other if other == self.crate_name => Vec::new(),
+            // In the root a bare name may be one of its modules; elsewhere it was brought in by a use, or is a child.
+            _ if self.module.is_empty() => vec![first.clone()],
+            _ => return None,
+        };
+        for Name(name, _) in rest {
+            match name.as_str() {
+                "super" => base = self.parent(&base),
+                "self" => {}
+                _ => base.push(name.clone()),
+            }
+        }
+        Some(base)
+    }
+
+    fn parent(&self, module: &[String]) -> Vec<String> {
+        module.split_last().map(|(_, above)| above.to_vec()).unwrap_or_default()
+    }
+
+    fn note(&mut self, path: &[Name]) {
+        let Some(absolute) = self.absolute(path) else { return };
+        let line = path.first().map_or(0, |Name(_, span)| span.start().line);
+        self.crate_.uses.push(Use {
+            at: Place(self.file.into(), line),
+            from: self.module.clone(),
+            path: absolute,
+        });
+    }
+
+    /// Paths among the tokens of a macro, where nothing tells a path from anything else but its look.
+    fn tokens(&mut self, tokens: TokenStream) {
+        let mut path: Vec<Name> = Vec::new();
+        let mut colons = 0;
+        for token in tokens {
+            match token {
+                TokenTree::Ident(ident) => {
+                    if colons != 2 {
+                        self.flush(&mut path);
+                    }
+                    path.push(Name::of(&ident));
+                    colons = 0;
+                }
+                TokenTree::Punct(punct) if punct.as_char() == ':' && !path.is_empty() => colons += 1,
+                TokenTree::Group(group) => {
+                    self.flush(&mut path);
+                    self.tokens(group.stream());
+                    colons = 0;
+                }
+                _ => {
+                    self.flush(&mut path);
+                    colons = 0;
+                }
+            }
+        }
+        self.flush(&mut path);
+    }
+
+    fn flush(&mut self, path: &mut Vec<Name>) {
+        if path.len() > 1 {
+            self.note(path);
+        }
+        path.clear();
+    }
+}
+
+impl<'ast> Visit<'ast> for Reader<'_> {
+    fn visit_item(&mut self, item: &'ast syn::Item) {
+        if !only_in_tests(item_attributes(item)) {
+            visit::visit_item(self, item);
+        }
+    }
+
+    fn visit_impl_item(&mut self, item: &'ast syn::ImplItem) {
+        let attributes = match item {
+            syn::ImplItem::Fn(item) => &item.attrs,
+            syn::ImplItem::Const(item) => &item.attrs,
+            syn::ImplItem::Type(item) => &item.attrs,
+            _ => &Vec::new(),
+        };
+        if !only_in_tests(attributes) {
+            visit::visit_impl_item(self, item);
+        }
+    }
+
+    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
+        self.module.push(item.ident.to_string());
+        match &item.content {
+            Some((_, items)) => items.iter().for_each(|item| self.visit_item(item)),
+            None => self.children.push(self.module.clone()),
+        }
+        self.module.pop();
+    }
+
+    fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
+        for path in leaves(&item.tree) {
+            self.note(&path);
+        }
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let names: Vec<_> = path.segments.iter().map(|segment| Name::of(&segment.ident)).collect();
+        // One segment leads nowhere: `self`, a local, a name brought in by a use.
+        if names.len() > 1 {
+            self.note(&names);
+        }
+        visit::visit_path(self, path);
+    }
+
+    /// `pub(in crate::a)` can only name an ancestor.
+    fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
+
+    fn visit_macro(&mut self, item: &'ast syn::Macro) {
+        self.visit_path(&item.path);
+        self.tokens(item.tokens.clone());
+    }
+}
+
+/// One segment of a path, and where it stands.
+#[derive(Clone)]
+struct Name(String, Span);
+
+impl Name {
+    fn of(ident: &syn::Ident) -> Self {
+        let name = ident.to_string();
+        Self(name.strip_prefix("r#").unwrap_or(&name).to_owned(), ident.span())
+    }
+}
+
+/// The paths of a use, one for each name it brings.
+fn leaves(tree: &syn::UseTree) -> Vec<Vec<Name>> {
+    match tree {
+        syn::UseTree::Path(path) => {
+            let mut found = leaves(&path.tree);
+            for leaf in &mut found {
+                leaf.insert(0, Name::of(&path.ident));
+            }
+            found
+        }
+        syn::UseTree::Name(name) => vec![vec![Name::of(&name.ident)]],
+        syn::UseTree::Rename(name) => vec![vec![Name::of(&name.ident)]],
+        syn::UseTree::Glob(glob) => vec![vec![Name("*".into(), syn::spanned::Spanned::span(glob))]],
+        syn::UseTree::Group(group) => group.items.iter().flat_map(leaves).collect(),
+    }
+}
+
+fn only_in_tests(attributes: &[syn::Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        attribute.path().is_ident("cfg")
+            && attribute
+                .parse_args::<syn::Meta>()
+                .is_ok_and(|condition| match condition {
+                    syn::Meta::Path(path) => path.is_ident("test"),
+                    syn::Meta::List(list) => list.path.is_ident("all") && list.tokens.to_string().starts_with("test"),
+                    syn::Meta::NameValue(_) => false,
+                })
+    })
+}
+
+fn item_attributes(item: &syn::Item) -> &[syn::Attribute] {
+    match item {
+        syn::Item::Const(item) => &item.attrs,
+        syn::Item::Enum(item) => &item.attrs,
+        syn::Item::Fn(item) => &item.attrs,
+        syn::Item::Impl(item) => &item.attrs,
+        syn::Item::Macro(item) => &item.attrs,
+        syn::Item::Mod(item) => &item.attrs,
+        syn::Item::Static(item) => &item.attrs,
+        syn::Item::Struct(item) => &item.attrs,
+        syn::Item::Trait(item) => &item.attrs,
+        syn::Item::Type(item) => &item.attrs,
+        syn::Item::Use(item) => &item.attrs,
+        _ => &[],
+    }
+}
+
+/// What is wrong with the form of a file.
+fn form_faults(file: &str, text: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    if !text.starts_with("//!") {
+        faults.push(format!(
+            "{file}:1: does not begin with `//!`: what it owns, and what it must not know"
+        ));
+    }
+    let code = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with("//"))
+        .count();
+    if code > CODE_LINES && !text.contains("\n// Generated by zlink-codegen") {
+        faults.push(format!("{file}:1: {code} lines of code, more than {CODE_LINES}"));
+    }
+    faults
+}
+
+fn manifest(relative: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(relative)
+}
+
+/// All Rust files below `folder`, but for what a build or a test case holds.
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.expect("an entry").path();
+        let skipped = ["target", "ui", "snapshots"].iter().any(|name| path.ends_with(name));
+        if path.is_dir() && !skipped {
+            found.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// The checker itself must see an edge however it is written.
+mod planted {
+    use super::*;
+
+    /// The faults of a crate of one file, `transport::link`, with that body.
+    fn faults(body: &str) -> Vec<String> {
+        let mut crate_ = Crate::default();
+        let root = "mod transport; mod host; mod message; pub use host::Host; pub use message::Metadata as Meta; \
+                    pub mod prelude { pub use crate::host::Host; }";
+        crate_.add("lib.rs", root, &[], "zlink_runtime");
+        crate_.add("link.rs", body, &["transport".into(), "link".into()], "zlink_runtime");
+        House::runtime().faults(&crate_)
+    }
+
+    #[test]
+    fn an_edge_upwards_is_seen_in_every_form() {
+        for body in [
+            "use crate::host::Host;",
+            "use super::super::host;",
+            "pub(crate) use crate::{id, message, host::Host as H};",
+            "use zlink_runtime::mesh::*;",
+            "use crate::Host;",
+            "use crate::prelude::*;",
+            "use crate::*;",
+            "use crate as everything;",
+            "use super::super as everything;",
+            "fn f() { let x = crate::host::start(); }",
+            "fn f(host: &crate::host::Host) {}",
+            "fn f() -> Option<Vec<super::super::channel::Call>> { None }",
+            "impl crate::mesh::Upcall for X {}",
+            "fn f() { assert!(matches!(x, Some(crate::host::Phase::Serving))); }",
+            "macro_rules! m { () => { $crate::host::Host::builder() } }",
+            "mod inner { use super::super::super::routing::select; }",
+            "#[cfg(not(test))] use crate::host::Host;",
+            "use crate::location::Store;",
+            "impl X { fn f(&self) { crate::spot::wake() } }",
+        ] {
+            let found = faults(body);
+            assert_eq!(found.len(), 1, "{body}: {found:?}");
+            assert!(found[0].starts_with("link.rs:1: `transport` "), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn an_edge_downwards_and_a_test_are_no_fault() {
+        for body in [
+            "use crate::{id::Rid, message::Metadata, wire, permit::Permit, call, execution};",
+            "use super::super::error::Error;",
+            "use super::{endpoint, zmtp::frame};",
+            "use crate::Meta;",
+            "use host::Host;",
+            "#[cfg(test)] mod tests { use crate::host::Host; }",
+            "#[cfg(all(test, unix))] mod tests;",
+            "#[cfg(test)] use crate::host::Host;",
+            "impl X { #[cfg(test)] fn f(&self) { crate::host::start() } }",
+            "/// See [`crate::host::Host`].\nfn f(host: Rid) -> host::X { let crate_ = 1; }",
+        ] {
+            assert_eq!(faults(body), Vec::<String>::new(), "{body}");
+        }
+    }
+
+    #[test]
+    fn the_place_of_an_edge_is_its_line() {
+        let found = faults("use crate::id::Rid;\n\nuse crate::id::{\n    self,\n};\nuse crate::host;\n");
+        assert_eq!(found, ["link.rs:6: `transport` must not use `host` (host)"]);
+    }
+
+    #[test]
+    fn an_arrow_on_a_floor_points_one_way() {
+        let house = House::runtime();
+        assert!(house.allows("execution", "permit") && !house.allows("permit", "execution"));
+        assert!(house.allows("actor", "spot") && !house.allows("spot", "actor"));
+        assert!(!house.allows("transport", "location") && !house.allows("routing", "mesh"));
+        let house = House::generator();
+        assert!(house.allows("compile", "backend::rust") && !house.allows("backend::rust", "backend::flatbuffers"));
+        assert!(!house.allows("backend::rust", "syntax") && !house.allows("ir", "syntax"));
+    }
+
+    #[test]
+    fn the_form_of_a_file_is_seen() {
+        let long = format!("//! Owns much.\n{}", "fn f() {}\n\n// why\n".repeat(CODE_LINES + 1));
+        assert!(form_faults("a.rs", &long)[0].contains("601 lines of code"));
+        assert!(form_faults("a.rs", "use std::fmt;\n")[0].contains("does not begin with"));
+        assert!(
+            form_faults(
+                "a.rs",
+                &format!("//! Owns little.\n{}", "// why\n".repeat(2 * CODE_LINES))
+            )
+            .is_empty()
+        );
+    }
+}

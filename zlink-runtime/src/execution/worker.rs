@@ -123,6 +123,10 @@ impl<'a> Budget<'a> {
         if self.owner >= OWNER_JOBS {
             return true;
         }
+        // In a model no time passes: it must run the same way twice.
+        if cfg!(zlink_loom) {
+            return false;
+        }
         if self.jobs.is_power_of_two() || self.jobs.is_multiple_of(16) {
             self.spent = clock::now().duration_since(self.started) >= OWNER_TIME;
         }

@@ -57,7 +57,7 @@ async fn run(batch: u32, owners: usize) -> f64 {
 #[test]
 #[ignore = "a measurement"]
 fn cost() {
-    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = Builder::new_current_thread().build().unwrap();
     for (batch, owners) in [(64, 1), (8, 1), (1, 1), (64, 64)] {
         let nanos = runtime.block_on(run(batch, owners));
         println!("permit, admit, dispatch, end; {batch} to a batch, {owners} owners: {nanos:.1} ns a job");

@@ -348,11 +348,12 @@ impl Reader {
         if self.discards {
             self.inbox.discard();
         } else if !self.admitted {
-            let count = waiting.min(HANDSHAKE_RECORDS - self.before_admission);
-            self.before_admission += count;
-            match count {
-                0 => self.changed().await,
-                count => self.hand_on(count, 0),
+            if self.before_admission == HANDSHAKE_RECORDS {
+                self.changed().await;
+            } else {
+                // One at a time: it may be the one that admits, and what stands behind it needs a permit.
+                self.before_admission += 1;
+                self.hand_on(1, 0);
             }
         } else {
             #[allow(clippy::cast_possible_truncation, reason = "at most one rotation's records")]

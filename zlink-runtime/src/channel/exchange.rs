@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::call::{Key, Waiting};
 use crate::clock;
 use crate::error::{ArgumentError, CallError, Error, ErrorKind, Execution};
-use crate::id::Rid;
+use crate::id::{ChannelName, Rid};
 use crate::limit::{PAYLOAD_BYTES, ROUTE_READY_TIME};
 use crate::mesh::{Lookup, OperationId, PeerLink};
 use crate::message::metadata::Metadata;
@@ -118,7 +118,7 @@ impl Exchange {
             self.stage = Stage::Sent;
             *waiting = None;
             tracing::debug!(
-                target: "zlink::flow", phase = "completed", packet_name = %self.operation.packet,
+                target: "zlink::flow", phase = "completed", packet_name = %self.operation.packet(),
                 error = outcome.as_ref().err().map(|error| tracing::field::display(error.kind()))
             );
             return match outcome {
@@ -155,8 +155,8 @@ impl Exchange {
     fn accepted(&mut self) -> Step {
         self.stage = Stage::Sent;
         tracing::debug!(
-            target: "zlink::flow", phase = "submitted", packet_name = %self.operation.packet,
-            channel_name = self.operation.channel.as_ref().map(|name| name.as_str()),
+            target: "zlink::flow", phase = "submitted", packet_name = %self.operation.packet(),
+            channel_name = self.operation.channel().map(ChannelName::as_str),
             kind = if self.timeout.is_some() { "request" } else { "send" }
         );
         if self.timeout.is_some() {
@@ -351,8 +351,8 @@ impl Exchange {
         let operation = match number {
             Some(number) => OperationRef::Number(number),
             None => OperationRef::Named {
-                channel: self.operation.channel.as_ref().map_or("", |name| name.as_str()),
-                packet: self.operation.packet.as_str(),
+                channel: self.operation.channel().map_or("", ChannelName::as_str),
+                packet: self.operation.packet().as_str(),
             },
         };
         let left = |deadline: Instant| deadline.saturating_duration_since(clock::now()).as_millis();
@@ -360,7 +360,7 @@ impl Exchange {
             // 0 would say that there is no deadline.
             (key.to_wire(), u32::try_from(left(deadline)).unwrap_or(u32::MAX).max(1))
         });
-        let to_channel = self.operation.channel.is_some();
+        let to_channel = self.operation.channel().is_some();
         let metadata = self.metadata.as_bytes();
         wire::call(
             out,

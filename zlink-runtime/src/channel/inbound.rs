@@ -131,10 +131,7 @@ impl Inbound {
         let mut ids = Vec::new();
         for (channel, handlers, queue) in config.channels {
             for (packet, kinds) in by_packet(handlers) {
-                ids.push(OperationId {
-                    channel: Some(channel.clone()),
-                    packet: packet.clone(),
-                });
+                ids.push(OperationId::new(Some(channel.clone()), packet.clone()));
                 let handlers = Handlers::Channel(channel.clone(), kinds);
                 entries.push(Arc::new(Entry {
                     packet,
@@ -145,10 +142,7 @@ impl Inbound {
         }
         if let Some((mesh, handlers, queue)) = config.node {
             for (packet, kinds) in by_packet(handlers) {
-                ids.push(OperationId {
-                    channel: None,
-                    packet: packet.clone(),
-                });
+                ids.push(OperationId::new(None, packet.clone()));
                 let handlers = Handlers::Node(mesh.clone(), kinds);
                 entries.push(Arc::new(Entry {
                     packet,
@@ -183,7 +177,7 @@ impl Inbound {
                 };
                 let packet = PacketName::new(std::str::from_utf8(packet.of(record)).ok()?).ok()?;
                 self.numbers
-                    .get(&OperationId { channel, packet })
+                    .get(&OperationId::new(channel, packet))
                     .and_then(|number| self.entries.get(*number))
             }
         }

@@ -91,6 +91,7 @@ impl<T: Clone> Selector<T> {
     }
 
     /// How many members can be picked.
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         lock(&self.state).targets.len()
     }

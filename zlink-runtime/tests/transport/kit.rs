@@ -8,8 +8,8 @@ use parking_lot::Mutex;
 use zlink_runtime::id::{Generation, Rid};
 use zlink_runtime::permit::{HostPermits, Permit};
 use zlink_runtime::transport::{
-    Acceptor, CloseReason, Endpoint, Flow, Lane, Lanes, Link, LinkConfig, LinkTransport, Listener, Offer, Record, Sink,
-    SocketType, Transport,
+    Acceptor, CloseReason, Endpoint, Flow, Lane, Lanes, Link, LinkConfig, LinkTransport, Listener, Offer, Peer, Record,
+    Sink, SocketType, Transport,
 };
 
 /// The kind byte that tests use for completions.
@@ -257,6 +257,7 @@ pub(crate) struct EchoSink(Arc<dyn Link>, Arc<Mutex<Numbers>>);
 #[derive(Default)]
 struct Numbers {
     links: Vec<Arc<dyn Link>>,
+    peer: Option<Peer>,
     accepted: usize,
     closed: usize,
 }
@@ -297,6 +298,7 @@ impl Acceptor for EchoAcceptor {
         let mut numbers = self.0.lock();
         numbers.accepted += 1;
         numbers.links.push(link.clone());
+        numbers.peer = Some(link.peer().clone());
         drop(numbers);
         link.start(Arc::new(EchoSink(link.clone(), self.0.clone())));
         link.admit(1 << 20);
@@ -339,6 +341,11 @@ impl Echo {
 
     pub(crate) fn closed(&self) -> usize {
         self.numbers.lock().closed
+    }
+
+    /// Who came last.
+    pub(crate) fn peer(&self) -> Option<Peer> {
+        self.numbers.lock().peer.clone()
     }
 
     pub(crate) fn links(&self) -> Vec<Arc<dyn Link>> {

@@ -11,6 +11,7 @@ mod basics;
 mod cancel;
 mod crowd;
 mod hostile;
+mod interop;
 mod kit;
 mod pressure;
 

@@ -43,7 +43,10 @@ impl Workers {
     }
 
     /// What a watchdog reads: one beat per worker.
-    #[allow(dead_code, reason = "the watchdog that names a handler which blocks its thread is not built yet")]
+    #[allow(
+        dead_code,
+        reason = "the watchdog that names a handler which blocks its thread is not built yet"
+    )]
     pub(crate) fn beats(&self) -> &Arc<[Beat]> {
         &self.beats
     }
@@ -77,7 +80,10 @@ pub(crate) struct Beat(AtomicU64);
 impl Beat {
     /// The number of the turn it is in: two equal readings some time apart are one and the same poll. `None` while
     /// it is in none.
-    #[allow(dead_code, reason = "the watchdog that names a handler which blocks its thread is not built yet")]
+    #[allow(
+        dead_code,
+        reason = "the watchdog that names a handler which blocks its thread is not built yet"
+    )]
     pub(crate) fn turn(&self) -> Option<u64> {
         let beat = self.0.load(Ordering::Relaxed);
         (beat % 2 == 1).then_some(beat / 2)

@@ -104,6 +104,8 @@ struct Inner {
     next_waiter: u64,
     control: Control,
     writer: Option<Waker>,
+    /// Who goes on once nobody waits in line.
+    uncrowded: Option<Waker>,
     spare: Vec<u8>,
     figures: Figures,
 }
@@ -153,6 +155,7 @@ impl SendQueue {
             next_waiter: 0,
             control: Control::default(),
             writer: None,
+            uncrowded: None,
             spare: Vec::new(),
             figures: Figures::default(),
         };
@@ -214,6 +217,9 @@ impl SendQueue {
                 return Poll::Ready(checked);
             }
             inner.waiting.remove(at);
+            if let Some(waker) = inner.now_uncrowded() {
+                waker.wake();
+            }
         } else {
             checked?;
             if !inner.waiting.is_empty() || !inner.fits(charge) {
@@ -248,6 +254,16 @@ impl SendQueue {
         let wakers = inner.leave(at);
         drop(inner);
         wake(wakers);
+    }
+
+    /// Waits until nobody waits in line.
+    pub(super) fn poll_uncrowded(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut inner = self.inner.lock();
+        if inner.waiting.is_empty() {
+            return Poll::Ready(());
+        }
+        inner.uncrowded = Some(cx.waker().clone());
+        Poll::Pending
     }
 
     /// Asks for a PING; `ttl` in tenths of a second.
@@ -304,8 +320,10 @@ impl SendQueue {
             inner.used -= left.charge;
         }
         let writer = inner.writer.take();
+        let uncrowded = inner.now_uncrowded();
         drop(inner);
         wake(writer);
+        wake(uncrowded);
         wake(waiting.into_iter().map(|waiting| waiting.waker));
     }
 
@@ -412,7 +430,18 @@ impl Inner {
             Some(_) => {}
             None => return Vec::new(),
         }
-        self.grant()
+        let mut wakers = self.grant();
+        wakers.extend(self.now_uncrowded());
+        wakers
+    }
+
+    /// Who is to be told that nobody waits in line any more.
+    fn now_uncrowded(&mut self) -> Option<Waker> {
+        if self.waiting.is_empty() {
+            self.uncrowded.take()
+        } else {
+            None
+        }
     }
 
     /// Grants room in the order of the line; returns who is to be woken.

@@ -311,7 +311,9 @@ impl Reader {
         let mut waited = false;
         let granted = poll_fn(|cx: &mut Context<'_>| {
             // A host that has closed its permits ends its links next: until then nothing is read.
-            if let Poll::Ready(Ok(mut grant)) = source.poll_acquire(cx, 1) {
+            if shared.poll_answered(cx).is_ready()
+                && let Poll::Ready(Ok(mut grant)) = source.poll_acquire(cx, 1)
+            {
                 return Poll::Ready(Ok(grant.take()));
             }
             if !std::mem::replace(&mut waited, true) {

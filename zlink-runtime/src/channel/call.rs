@@ -417,12 +417,10 @@ impl<M: Message> Running<M> {
             let end = match step {
                 Step::Submit(ready) => {
                     let submitted = codec::encode(&self.message, |payload| {
-                        exchange.submit(ready, payload, &mut self.waiting)
+                        exchange.submit(ready, payload, cx, &mut self.waiting)
                     });
                     step = match submitted {
-                        // What waits now must be polled, or nothing wakes this call.
-                        Ok(Step::Pending) => exchange.poll(cx, &mut self.waiting),
-                        Ok(other) => other,
+                        Ok(next) => next,
                         Err(error) => Step::Failed(ArgumentError::new("message", error.to_string()).into()),
                     };
                     continue;

@@ -42,6 +42,8 @@ pub(crate) struct InboundConfig {
     pub(crate) node: Option<(MeshName, Vec<Handler<NodeTurn>>, Queue)>,
     /// The paths whose candidates are peers of this scope.
     pub(crate) paths: Vec<Arc<ChannelPath>>,
+    /// Whether this side only calls, as a ClientServer client does: then no peer may call it.
+    pub(crate) only_calls: bool,
 }
 
 /// Takes what the links of one scope receive.
@@ -51,6 +53,7 @@ pub(crate) struct Inbound {
     entries: Vec<Arc<Entry>>,
     numbers: FxHashMap<OperationId, usize>,
     paths: Vec<Arc<ChannelPath>>,
+    only_calls: bool,
     /// Where permits for calls from this host to itself come from.
     local: AsyncMutex<Source>,
 }
@@ -156,6 +159,7 @@ impl Inbound {
             entries,
             numbers: ids.into_iter().zip(0..).collect(),
             paths: config.paths,
+            only_calls: config.only_calls,
             local: AsyncMutex::new(config.permits.source()),
         }
     }
@@ -308,6 +312,14 @@ enum Origin<'a> {
 impl Upcall for Inbound {
     fn record(&self, peer: &Arc<PeerLink>, record: Bytes, permit: Option<Permit>) {
         match wire::parse(&record) {
+            Ok(Incoming::Call(_)) if self.only_calls => {
+                let error = Error::not_executed(ErrorKind::ProtocolError, "a server called its client");
+                refuse("invalid_frame", "channel", Refusal { error, reply: None });
+                peer.close(
+                    CloseReason::Protocol("a server called its client".into()),
+                    Duration::ZERO,
+                );
+            }
             Ok(Incoming::Call(call)) => match permit {
                 Some(permit) => self.call(Origin::Link(peer), record, call, permit),
                 // Ordinary records of an admitted link have one; this came where only completions may.

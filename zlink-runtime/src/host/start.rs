@@ -220,6 +220,7 @@ impl Ground {
             channels: served,
             node,
             paths,
+            only_calls: false,
         }));
         let info = NodeInfo {
             scope: Scope::Mesh(name.clone()),
@@ -267,10 +268,11 @@ impl Ground {
                 operations: inbound.operations(),
             })
         };
-        let inbound = |ground: &Self, channels, paths| {
+        let inbound = |ground: &Self, channels: Vec<_>, paths| {
             Arc::new(Inbound::new(InboundConfig {
                 outbound: ground.outbound.clone(),
                 permits: ground.permits.clone(),
+                only_calls: channels.is_empty(),
                 channels,
                 node: None,
                 paths,

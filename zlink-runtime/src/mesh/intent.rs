@@ -84,6 +84,10 @@ pub(super) async fn run(links: Arc<Inner>, intent: Arc<Intent>) {
             Ok(Ended::AfterReady(reason)) => {
                 backoff.reset();
                 reported = false;
+                // Where both sides had dialled, the other link is used now, and this intent has what it wanted.
+                if let Some(rid) = intent.rid() {
+                    links.until_no_link_to(&rid).await;
+                }
                 intent.failed(PeerState::NotConnected, reason);
             }
             Ok(Ended::BeforeReady(reason)) => intent.failed(PeerState::NotConnected, reason),

@@ -17,7 +17,7 @@ use zlink_runtime::{HostBuilder, MeshBuilder, PeerState};
 
 pub(crate) use desk::{Desk, Gate, Seen};
 pub(crate) use events::Events;
-pub(crate) use raw::{Raw, hello, hello_of, record};
+pub(crate) use raw::{Raw, hello, hello_of, record, request, send};
 
 /// How long anything may take that should happen at once; only failing tests wait that long.
 pub(crate) const SOON: Duration = Duration::from_secs(10);
@@ -191,6 +191,18 @@ pub(crate) fn free_port() -> u16 {
 /// Whether that port can be bound.
 pub(crate) fn is_free(port: u16) -> bool {
     std::net::TcpListener::bind(("127.0.0.1", port)).is_ok()
+}
+
+/// How many TCP connections others hold to the listener of that node's mesh `shop`.
+pub(crate) fn connections(host: &Host) -> usize {
+    let port = host.mesh("shop").unwrap().endpoint().port().unwrap();
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let local = format!("0100007F:{port:04X}");
+    let established = |line: &&str| {
+        let mut columns = line.split_whitespace().skip(1);
+        columns.next() == Some(&*local) && columns.nth(1) == Some("01")
+    };
+    table.lines().filter(established).count()
 }
 
 /// Starts `call` in a task of its own.

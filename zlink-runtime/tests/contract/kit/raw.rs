@@ -7,6 +7,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use zlink_generated::zlink_wire::{self as wire, Hello, NodeState, ObjectRole, RecordKind, Reject, Topology};
+use zlink_runtime::error::{ErrorKind, Execution};
 use zlink_runtime::id::{Generation, Rid};
 use zlink_runtime::permit::{Flow, HostPermits, Permit};
 use zlink_runtime::rt::{self, Message};
@@ -28,6 +29,36 @@ pub(crate) fn record(kind: RecordKind, rest: &[u8]) -> Vec<u8> {
 pub(crate) fn hello(kind: RecordKind, message: &impl Message) -> Vec<u8> {
     let mut whole = Vec::new();
     rt::encode(message, |body| whole = record(kind, body)).unwrap();
+    whole
+}
+
+fn named(channel: &str, packet: &str) -> Vec<u8> {
+    let mut names = Vec::new();
+    for name in [channel, packet] {
+        names.push(name.len() as u8);
+        names.extend_from_slice(name.as_bytes());
+    }
+    names
+}
+
+/// A request to a channel, or to the node where it is empty, by name, with 10 s to go.
+pub(crate) fn request(correlation: u64, channel: &str, packet: &str, message: &impl Message) -> Vec<u8> {
+    let kind = if channel.is_empty() { RecordKind::NodeRequest } else { RecordKind::ChannelRequest };
+    let mut whole = record(kind, &u32::MAX.to_le_bytes());
+    whole.extend_from_slice(&correlation.to_le_bytes());
+    whole.extend_from_slice(&10_000_u32.to_le_bytes());
+    whole.extend_from_slice(&[0; 4]);
+    whole.extend(named(channel, packet));
+    rt::encode(message, |body| whole.extend_from_slice(body)).unwrap();
+    whole
+}
+
+/// The same one way.
+pub(crate) fn send(channel: &str, packet: &str, message: &impl Message) -> Vec<u8> {
+    let kind = if channel.is_empty() { RecordKind::NodeSend } else { RecordKind::ChannelSend };
+    let mut whole = record(kind, &u32::MAX.to_le_bytes());
+    whole.extend(named(channel, packet));
+    rt::encode(message, |body| whole.extend_from_slice(body)).unwrap();
     whole
 }
 
@@ -83,9 +114,18 @@ pub(crate) struct RawListener {
 
 /// One end of a link with no host behind it.
 pub(crate) struct Raw {
+    pub(crate) generation: u64,
     link: Arc<dyn Link>,
     ear: Ear,
     permits: HostPermits,
+}
+
+/// A reply as it came.
+pub(crate) struct Reply {
+    pub(crate) correlation: u64,
+    pub(crate) failed: Option<(ErrorKind, Execution)>,
+    /// The payload, or the text of the error.
+    pub(crate) body: Bytes,
 }
 
 fn transport() -> LinkTransport {
@@ -117,7 +157,7 @@ impl RawListener {
     /// The next link.
     pub(crate) async fn accept(&mut self) -> Raw {
         let link = super::soon("a link", self.links.recv()).await.unwrap();
-        Raw::over(link, &self.permits)
+        Raw::over(link, 7, &self.permits)
     }
 
     /// How many links came that nobody took.
@@ -127,10 +167,11 @@ impl RawListener {
 }
 
 impl Raw {
-    fn over(link: Arc<dyn Link>, permits: &HostPermits) -> Self {
+    fn over(link: Arc<dyn Link>, generation: u64, permits: &HostPermits) -> Self {
         let ear = Ear::default();
         link.start(Arc::new(ear.clone()));
         Self {
+            generation,
             link,
             ear,
             permits: permits.clone(),
@@ -164,7 +205,7 @@ impl Raw {
         let rid = String::from_utf8(hello.rid.clone()).unwrap();
         let offer = offer(&rid, hello.generation.max(1), socket, &permits);
         let link = transport().dial(&endpoint.parse().unwrap(), offer).await.unwrap();
-        Self::over(link, &permits)
+        Self::over(link, hello.generation, &permits)
     }
 
     /// Dials, says `hello`, and completes the handshake: an admitted peer.
@@ -201,6 +242,29 @@ impl Raw {
                 payload: &[],
             },
         )
+    }
+
+    /// Says hello in these bytes, and is admitted.
+    pub(crate) async fn expect_admit(&self, hello: &[u8]) {
+        self.say(hello);
+        self.heard(RecordKind::Admit).await;
+    }
+
+    /// Asks a channel, or the node where it is empty, by name.
+    pub(crate) fn ask(&self, correlation: u64, channel: &str, packet: &str, message: &impl Message) {
+        self.say(&request(correlation, channel, packet, message));
+    }
+
+    /// The next reply.
+    pub(crate) async fn reply(&self) -> Reply {
+        let record = self.heard(RecordKind::Reply).await;
+        let execution = if record[6] == 0 { Execution::NotExecuted } else { Execution::Unknown };
+        let failed = ErrorKind::from_number(record[5]).unwrap();
+        Reply {
+            correlation: u64::from_le_bytes(record[8..16].try_into().unwrap()),
+            failed: (record[4] == 1).then_some((failed, execution)),
+            body: record.slice(16..),
+        }
     }
 
     /// Says it, behind all that waits, when there is room.

@@ -318,6 +318,11 @@ impl Raw {
         self.link.announce(Flow { version, paused });
     }
 
+    /// The link itself.
+    pub(crate) fn link(&self) -> &Arc<dyn Link> {
+        &self.link
+    }
+
     pub(crate) fn permits(&self) -> &HostPermits {
         &self.permits
     }

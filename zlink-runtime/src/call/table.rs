@@ -80,8 +80,7 @@ impl Table {
             link,
             state: State::Waits(waker),
         });
-        // More than 2^32 requests cannot wait at once: each holds far more than one byte of memory.
-        let slot = slot as u32;
+        let slot = number(slot);
         self.thread(slot, tick);
         self.waiting += 1;
         (Key { slot, turn }, first)
@@ -109,7 +108,7 @@ impl Table {
             .slots
             .iter()
             .filter(|(_, slot)| on_link(slot))
-            .map(|(at, _)| at as u32)
+            .map(|(at, _)| number(at))
             .collect();
         ended
             .into_iter()
@@ -227,6 +226,12 @@ impl Table {
             }
         }
     }
+}
+
+/// The number of a slot. More than 2^32 requests cannot wait at once: each holds far more than one byte of memory.
+#[allow(clippy::cast_possible_truncation, reason = "memory ends long before")]
+fn number(slot: usize) -> u32 {
+    slot as u32
 }
 
 #[cfg(test)]

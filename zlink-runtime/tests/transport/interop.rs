@@ -16,35 +16,18 @@ use zlink_runtime::transport::{Lanes, Offer, SocketType, Transport};
 
 use crate::kit::*;
 
-/// The interpreter of a virtual environment with pyzmq, made at the first use. No test passes without it.
+/// The interpreter of the Python environment that all interop tests share. No test passes without it.
 fn python() -> &'static str {
     static PYTHON: OnceLock<String> = OnceLock::new();
     PYTHON.get_or_init(|| {
-        let home = concat!(env!("CARGO_TARGET_TMPDIR"), "/pyzmq");
-        let python = format!("{home}/bin/python");
-        let run = |program: &str, arguments: &[&str]| {
-            let output = std::process::Command::new(program).args(arguments).output();
-            let output = output.unwrap_or_else(|error| panic!("the interop tests need {program}: {error}"));
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            output.status.success().then_some(()).ok_or(said)
-        };
-        if run("test", &["-x", &python]).is_err() || run(&python, &["-c", "import zmq"]).is_err() {
-            run("python3", &["-m", "venv", "--clear", home])
-                .unwrap_or_else(|said| panic!("the interop tests need python3 with venv: {said}"));
-            run(
-                &python,
-                &[
-                    "-m",
-                    "pip",
-                    "install",
-                    "--quiet",
-                    "--disable-pip-version-check",
-                    "pyzmq>=26,<28",
-                ],
-            )
-            .unwrap_or_else(|said| panic!("the interop tests need pyzmq, which pip could not install: {said}"));
-        }
-        python
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/python-env");
+        let output = std::process::Command::new(script).output().expect("the script runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success(),
+            "the interop tests need python3 with venv, and pip: {said}"
+        );
+        format!("{}/bin/python", String::from_utf8_lossy(&output.stdout).trim_end())
     })
 }
 

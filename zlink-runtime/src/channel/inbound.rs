@@ -59,8 +59,10 @@ pub(crate) struct Inbound {
 }
 
 /// One operation and its handlers.
-struct Entry {
-    packet: PacketName,
+pub(super) struct Entry {
+    /// The calling side of its host, for what its handlers call.
+    pub(super) outbound: Outbound,
+    pub(super) packet: PacketName,
     handlers: Handlers,
     queue: Queue,
 }
@@ -137,6 +139,7 @@ impl Inbound {
                 ids.push(OperationId::new(Some(channel.clone()), packet.clone()));
                 let handlers = Handlers::Channel(channel.clone(), kinds);
                 entries.push(Arc::new(Entry {
+                    outbound: config.outbound.clone(),
                     packet,
                     handlers,
                     queue: queue.clone(),
@@ -148,6 +151,7 @@ impl Inbound {
                 ids.push(OperationId::new(None, packet.clone()));
                 let handlers = Handlers::Node(mesh.clone(), kinds);
                 entries.push(Arc::new(Entry {
+                    outbound: config.outbound.clone(),
                     packet,
                     handlers,
                     queue: queue.clone(),
@@ -195,7 +199,7 @@ impl Inbound {
                 Origin::Link(peer) => ReplyRoute::Link(peer.clone()),
                 Origin::Own(_) => ReplyRoute::Local(self.outbound.pending().clone()),
             };
-            ReplyTo::new(route, correlation, self.outbound.runtime().clone())
+            ReplyTo::new(route, correlation)
         });
         let request = call.correlation.is_some();
         let Some(entry) = self.entry(&record, &call).filter(|entry| entry.handlers.has(request)) else {
@@ -222,7 +226,6 @@ impl Inbound {
             packet_name = %entry.packet, source_rid = %source, correlation_id = call.correlation
         );
         let job = CallJob {
-            outbound: self.outbound.clone(),
             entry: entry.clone(),
             source: matches!(entry.handlers, Handlers::Node(..)).then(|| source.clone()),
             record,
@@ -287,7 +290,7 @@ impl Inbound {
             }
             Some(correlation) => {
                 let route = ReplyRoute::Link(peer.clone());
-                let reply = ReplyTo::new(route, correlation, self.outbound.runtime().clone());
+                let reply = ReplyTo::new(route, correlation);
                 refuse(
                     "invalid_frame",
                     "channel",
@@ -352,6 +355,24 @@ impl Upcall for Inbound {
     }
 }
 
+impl Entry {
+    /// What a handler's run is seen as, where somebody looks: a span that nobody wants still costs its making.
+    fn span(&self) -> tracing::Span {
+        if !tracing::enabled!(target: "zlink::flow", tracing::Level::DEBUG) {
+            return tracing::Span::none();
+        }
+        tracing::debug_span!(
+            target: "zlink::flow", "handle", surface = self.handlers.surface(), packet_name = %self.packet
+        )
+    }
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Entry({})", self.packet)
+    }
+}
+
 impl fmt::Debug for Inbound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Inbound")
@@ -362,7 +383,6 @@ impl fmt::Debug for Inbound {
 
 /// A call that waits in its queue.
 pub(crate) struct CallJob {
-    outbound: Outbound,
     entry: Arc<Entry>,
     source: Option<Rid>,
     record: Bytes,
@@ -377,11 +397,10 @@ impl Job for CallJob {
     fn start(self) -> Option<CallTurn> {
         let entry = self.entry.clone();
         match self.begin() {
-            Ok(running) => running.map(|running| {
-                let span = tracing::debug_span!(
-                    target: "zlink::flow", "handle", surface = entry.handlers.surface(), packet_name = %entry.packet
-                );
-                CallTurn { running, entry, span }
+            Ok(running) => running.map(|running| CallTurn {
+                span: entry.span(),
+                running,
+                entry,
             }),
             Err(refusal) => {
                 refuse("decode_error", entry.handlers.surface(), refusal);
@@ -436,7 +455,6 @@ impl execution::Turn for CallTurn {
 impl CallJob {
     fn begin(self) -> Result<Option<BoxFuture<'static, ()>>, Refusal> {
         let Self {
-            outbound,
             entry,
             source,
             record,
@@ -472,14 +490,13 @@ impl CallJob {
             });
         }
         let turn = Turn {
-            outbound,
+            entry: entry.clone(),
             metadata: if call.metadata.is_empty() {
                 Bytes::new()
             } else {
                 call.metadata.share(&record)
             },
             correlation: call.correlation,
-            packet: entry.packet.clone(),
         };
         let payload = call.payload.of(&record);
         let request = call.correlation.is_some();

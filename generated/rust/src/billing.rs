@@ -59,6 +59,6 @@ impl BillingClient {
     }
     /// Calls `billing.billing.charge`.
     pub fn charge(&self, request: Charge) -> rt::RequestCall<Charge, Receipt> {
-        self.route.request(rt::Method::request("billing.billing.charge", rt::Some(3000)), request)
+        self.route.request(const { rt::Method::request("billing.billing.charge", rt::Some(3000)) }, request)
     }
 }

@@ -5,6 +5,7 @@
 //! flag, then what the required flags bring, then the payload to its end. It must not know links, tables or handlers.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -47,6 +48,29 @@ pub(crate) fn is_completion(record: &[u8]) -> bool {
 /// Whether a record carries receive flow, which the link itself applies.
 pub(crate) fn is_flow(record: &[u8]) -> bool {
     record.get(1).is_some_and(|kind| *kind == RecordKind::Flow.to_wire())
+}
+
+/// Takes off a request's remaining time what it has `waited` since its head was written, whole milliseconds of it, and
+/// leaves it one. Other records have none.
+pub(crate) fn spend(record: &mut [u8], waited: Duration) {
+    let is_request = record.get(1).is_some_and(|kind| {
+        matches!(
+            RecordKind::from_wire(*kind),
+            RecordKind::NodeRequest | RecordKind::ChannelRequest
+        )
+    });
+    let Ok((mut head, _)) = fixed::<RequestHead>(record) else {
+        return;
+    };
+    if !is_request || head.timeout_ms == 0 {
+        return;
+    }
+    let waited = u32::try_from(waited.as_millis()).unwrap_or(u32::MAX);
+    head.timeout_ms = head.timeout_ms.saturating_sub(waited).max(1);
+    let head = head.to_bytes();
+    if let Some(place) = record.get_mut(..head.as_slice().len()) {
+        place.copy_from_slice(head.as_slice());
+    }
 }
 
 /// A part of a record, by position.

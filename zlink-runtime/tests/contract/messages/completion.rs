@@ -352,7 +352,6 @@ async fn the_nearest_timeout_holds() {
 
 /// REQ: MSG-204
 #[tokio::test]
-#[ignore = "rule MSG-204 does not hold: a request that waited for room still tells its whole timeout"]
 async fn who_comes_later_gets_only_what_is_left() {
     for way in WAYS {
         let (c, raw) = raw_server(way, |host| host).await;

@@ -132,18 +132,25 @@ impl Exchange {
         if let Some(entry) = waiting
             && let Poll::Ready(outcome) = entry.poll(cx)
         {
-            let accepted = matches!(self.stage, Stage::Sent);
-            self.stage = Stage::Sent;
+            let stage = std::mem::replace(&mut self.stage, Stage::Sent);
             *waiting = None;
-            tracing::debug!(
-                target: "zlink::flow", phase = "completed", packet_name = %self.operation.packet(),
-                error = outcome.as_ref().err().map(|error| tracing::field::display(error.kind()))
-            );
-            return match outcome {
-                Ok(reply) => Step::Reply(reply),
-                Err(error) if accepted => Step::Failed(error.into()),
-                // It was still waiting for a server or for room: nothing was submitted.
-                Err(error) => Step::Failed(Error::new(error.kind(), Execution::NotExecuted, error.message()).into()),
+            return match (stage, outcome) {
+                // Its link was lost while it waited for room there: nothing was submitted, to nobody.
+                (Stage::Room(_), Err(error)) if error.kind() == ErrorKind::Unavailable => self.again(cx, waiting),
+                (stage, outcome) => {
+                    tracing::debug!(
+                        target: "zlink::flow", phase = "completed", packet_name = %self.operation.packet(),
+                        error = outcome.as_ref().err().map(|error| tracing::field::display(error.kind()))
+                    );
+                    match outcome {
+                        Ok(reply) => Step::Reply(reply),
+                        Err(error) if matches!(stage, Stage::Sent) => Step::Failed(error.into()),
+                        // It was still waiting for a server or for room.
+                        Err(error) => {
+                            Step::Failed(Error::new(error.kind(), Execution::NotExecuted, error.message()).into())
+                        }
+                    }
+                }
             };
         }
         match &mut self.stage {
@@ -162,15 +169,18 @@ impl Exchange {
             Stage::Room(sending) => match sending.as_mut().poll(cx) {
                 Poll::Pending => Step::Pending,
                 Poll::Ready(Ok(())) => self.accepted(),
-                Poll::Ready(Err(Refused::Closed)) => {
-                    // The link went while the record still waited before it: it is submitted to nobody yet.
-                    *waiting = None;
-                    self.begin(cx, waiting)
-                }
+                Poll::Ready(Err(Refused::Closed)) => self.again(cx, waiting),
                 Poll::Ready(Err(refused)) => Step::Failed(refusal(refused)),
             },
             Stage::Sent => Step::Pending,
         }
+    }
+
+    /// Finds somebody else: what waited for room is submitted to nobody yet.
+    fn again(&mut self, cx: &mut Context<'_>, waiting: &mut Option<Waiting>) -> Step {
+        *waiting = None;
+        self.stage = Stage::Start;
+        self.begin(cx, waiting)
     }
 
     fn accepted(&mut self) -> Step {
@@ -380,7 +390,17 @@ impl Exchange {
     }
 
     fn wait_for_room(&self, peer: &Arc<PeerLink>, record: Vec<u8>) -> BoxFuture<'static, Result<(), Refused>> {
-        let sending = peer.send(Lane::Data, record);
+        let mut sending = peer.send(Lane::Data, record);
+        if let Target::Channel(path) = &self.target {
+            let (path, link, room) = (path.clone(), peer.id(), sending);
+            sending = Box::pin(async move {
+                tokio::select! {
+                    biased;
+                    sent = room => sent,
+                    () = path.passed_over(link) => Err(Refused::Closed),
+                }
+            });
+        }
         // A request is ended by its deadline, which its entry keeps.
         match self.outbound.send_timeout().filter(|_| self.timeout.is_none()) {
             None => sending,

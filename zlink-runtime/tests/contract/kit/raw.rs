@@ -43,7 +43,11 @@ fn named(channel: &str, packet: &str) -> Vec<u8> {
 
 /// A request to a channel, or to the node where it is empty, by name, with 10 s to go.
 pub(crate) fn request(correlation: u64, channel: &str, packet: &str, message: &impl Message) -> Vec<u8> {
-    let kind = if channel.is_empty() { RecordKind::NodeRequest } else { RecordKind::ChannelRequest };
+    let kind = if channel.is_empty() {
+        RecordKind::NodeRequest
+    } else {
+        RecordKind::ChannelRequest
+    };
     let mut whole = record(kind, &u32::MAX.to_le_bytes());
     whole.extend_from_slice(&correlation.to_le_bytes());
     whole.extend_from_slice(&10_000_u32.to_le_bytes());
@@ -55,7 +59,11 @@ pub(crate) fn request(correlation: u64, channel: &str, packet: &str, message: &i
 
 /// The same one way.
 pub(crate) fn send(channel: &str, packet: &str, message: &impl Message) -> Vec<u8> {
-    let kind = if channel.is_empty() { RecordKind::NodeSend } else { RecordKind::ChannelSend };
+    let kind = if channel.is_empty() {
+        RecordKind::NodeSend
+    } else {
+        RecordKind::ChannelSend
+    };
     let mut whole = record(kind, &u32::MAX.to_le_bytes());
     whole.extend(named(channel, packet));
     rt::encode(message, |body| whole.extend_from_slice(body)).unwrap();
@@ -258,7 +266,11 @@ impl Raw {
     /// The next reply.
     pub(crate) async fn reply(&self) -> Reply {
         let record = self.heard(RecordKind::Reply).await;
-        let execution = if record[6] == 0 { Execution::NotExecuted } else { Execution::Unknown };
+        let execution = if record[6] == 0 {
+            Execution::NotExecuted
+        } else {
+            Execution::Unknown
+        };
         let failed = ErrorKind::from_number(record[5]).unwrap();
         Reply {
             correlation: u64::from_le_bytes(record[8..16].try_into().unwrap()),

@@ -43,7 +43,11 @@ fn named(channel: &str, packet: &str) -> Vec<u8> {
 
 /// A request to a channel, or to the node where it is empty, by name, with 10 s to go.
 pub(crate) fn request(correlation: u64, channel: &str, packet: &str, message: &impl Message) -> Vec<u8> {
-    let kind = if channel.is_empty() { RecordKind::NodeRequest } else { RecordKind::ChannelRequest };
+    let kind = if channel.is_empty() {
+        RecordKind::NodeRequest
+    } else {
+        RecordKind::ChannelRequest
+    };
     let mut whole = record(kind, &u32::MAX.to_le_bytes());
     whole.extend_from_slice(&correlation.to_le_bytes());
     whole.extend_from_slice(&10_000_u32.to_le_bytes());
@@ -55,7 +59,11 @@ pub(crate) fn request(correlation: u64, channel: &str, packet: &str, message: &i
 
 /// The same one way.
 pub(crate) fn send(channel: &str, packet: &str, message: &impl Message) -> Vec<u8> {
-    let kind = if channel.is_empty() { RecordKind::NodeSend } else { RecordKind::ChannelSend };
+    let kind = if channel.is_empty() {
+        RecordKind::NodeSend
+    } else {
+        RecordKind::ChannelSend
+    };
     let mut whole = record(kind, &u32::MAX.to_le_bytes());
     whole.extend(named(channel, packet));
     rt::encode(message, |body| whole.extend_from_slice(body)).unwrap();
@@ -82,14 +90,20 @@ pub(crate) fn hello_of(rid: &str) -> Hello {
 struct Heard {
     records: Vec<Bytes>,
     closed: Option<CloseReason>,
+    /// Permits that are not given back, while there is a list of them.
+    kept: Option<Vec<Permit>>,
 }
 
 #[derive(Clone, Default)]
 struct Ear(Arc<Mutex<Heard>>);
 
 impl Sink for Ear {
-    fn record(&self, _: Lane, record: Bytes, _: Option<Permit>) {
-        self.0.lock().records.push(record);
+    fn record(&self, _: Lane, record: Bytes, permit: Option<Permit>) {
+        let mut heard = self.0.lock();
+        heard.records.push(record);
+        if let Some(kept) = &mut heard.kept {
+            kept.extend(permit);
+        }
     }
 
     fn closed(&self, reason: &CloseReason) {
@@ -109,7 +123,6 @@ impl Acceptor for Accepting {
 pub(crate) struct RawListener {
     listener: Box<dyn Listener>,
     links: mpsc::UnboundedReceiver<Arc<dyn Link>>,
-    permits: HostPermits,
 }
 
 /// One end of a link with no host behind it.
@@ -117,7 +130,6 @@ pub(crate) struct Raw {
     pub(crate) generation: u64,
     link: Arc<dyn Link>,
     ear: Ear,
-    permits: HostPermits,
 }
 
 /// A reply as it came.
@@ -157,7 +169,7 @@ impl RawListener {
     /// The next link.
     pub(crate) async fn accept(&mut self) -> Raw {
         let link = super::soon("a link", self.links.recv()).await.unwrap();
-        Raw::over(link, 7, &self.permits)
+        Raw::over(link, 7)
     }
 
     /// How many links came that nobody took.
@@ -167,15 +179,10 @@ impl RawListener {
 }
 
 impl Raw {
-    fn over(link: Arc<dyn Link>, generation: u64, permits: &HostPermits) -> Self {
+    fn over(link: Arc<dyn Link>, generation: u64) -> Self {
         let ear = Ear::default();
         link.start(Arc::new(ear.clone()));
-        Self {
-            generation,
-            link,
-            ear,
-            permits: permits.clone(),
-        }
+        Self { generation, link, ear }
     }
 
     /// Listens as a MeshNode or a ClientServer server would.
@@ -188,16 +195,16 @@ impl Raw {
             .bind(&endpoint, offer, Arc::new(Accepting(sender)))
             .await
             .unwrap();
-        RawListener {
-            listener,
-            links,
-            permits,
-        }
+        RawListener { listener, links }
     }
 
     /// Dials, and says nothing yet. The connection proves what `hello` claims.
     pub(crate) async fn dial(endpoint: &str, hello: &Hello) -> Self {
-        let permits = HostPermits::new(1000);
+        Self::dial_with(endpoint, hello, 1000).await
+    }
+
+    async fn dial_with(endpoint: &str, hello: &Hello, permits: u32) -> Self {
+        let permits = HostPermits::new(permits);
         let socket = match hello.topology {
             Topology::ClientServer => SocketType::Dealer,
             _ => SocketType::Router,
@@ -205,12 +212,17 @@ impl Raw {
         let rid = String::from_utf8(hello.rid.clone()).unwrap();
         let offer = offer(&rid, hello.generation.max(1), socket, &permits);
         let link = transport().dial(&endpoint.parse().unwrap(), offer).await.unwrap();
-        Self::over(link, hello.generation, &permits)
+        Self::over(link, hello.generation)
     }
 
     /// Dials, says `hello`, and completes the handshake: an admitted peer.
     pub(crate) async fn join(endpoint: &str, hello: &Hello) -> Self {
-        let raw = Self::dial(endpoint, hello).await;
+        Self::join_with(endpoint, hello, 1000).await
+    }
+
+    /// The same with so many permits to read with.
+    pub(crate) async fn join_with(endpoint: &str, hello: &Hello, permits: u32) -> Self {
+        let raw = Self::dial_with(endpoint, hello, permits).await;
         raw.say(&self::hello(RecordKind::Hello, hello));
         raw.heard(RecordKind::Admit).await;
         raw.link.admit(64 << 20);
@@ -258,18 +270,17 @@ impl Raw {
     /// The next reply.
     pub(crate) async fn reply(&self) -> Reply {
         let record = self.heard(RecordKind::Reply).await;
-        let execution = if record[6] == 0 { Execution::NotExecuted } else { Execution::Unknown };
+        let execution = if record[6] == 0 {
+            Execution::NotExecuted
+        } else {
+            Execution::Unknown
+        };
         let failed = ErrorKind::from_number(record[5]).unwrap();
         Reply {
             correlation: u64::from_le_bytes(record[8..16].try_into().unwrap()),
             failed: (record[4] == 1).then_some((failed, execution)),
             body: record.slice(16..),
         }
-    }
-
-    /// Says it, behind all that waits, when there is room.
-    pub(crate) async fn push(&self, record: Vec<u8>) {
-        self.link.send(Lane::Data, record).await.unwrap();
     }
 
     /// The first record of that kind that was not taken yet; waits for it.
@@ -318,7 +329,19 @@ impl Raw {
         self.link.announce(Flow { version, paused });
     }
 
-    pub(crate) fn permits(&self) -> &HostPermits {
-        &self.permits
+    /// Gives no permit back from here on: once they are used up it reads no data.
+    pub(crate) fn stop_reading(&self) {
+        self.ear.0.lock().kept = Some(Vec::new());
+    }
+
+    /// Gives all permits back, now and from here on.
+    pub(crate) fn go_on_reading(&self) {
+        let kept = self.ear.0.lock().kept.take();
+        drop(kept);
+    }
+
+    /// Whether the other side asks this one to hold back.
+    pub(crate) fn is_held(&self) -> bool {
+        self.link.held().by_peer
     }
 }

@@ -76,8 +76,17 @@ impl Pending {
 
     /// Registers a request before it is submitted, so that no reply can come unknown.
     pub(crate) fn register(&self, deadline: Instant) -> Waiting {
+        self.insert(deadline, None)
+    }
+
+    /// The same for one that is submitted on `link` next, and whose end wakes `cx`.
+    pub(crate) fn register_on(&self, deadline: Instant, link: LinkId, cx: &Context<'_>) -> Waiting {
+        self.insert(deadline, Some((link, cx.waker().clone())))
+    }
+
+    fn insert(&self, deadline: Instant, submitted: Option<(LinkId, Waker)>) -> Waiting {
         let tick = self.tick_after(deadline);
-        let (key, earlier) = self.0.table.lock().insert(tick);
+        let (key, earlier) = self.0.table.lock().insert(tick, submitted);
         if earlier {
             self.0.earlier.notify_one();
         }

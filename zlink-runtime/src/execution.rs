@@ -79,5 +79,8 @@ fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
 }
 
 #[cfg(test)]
+#[cfg(zlink_loom)]
+mod model;
+#[cfg(test)]
 #[cfg(not(any(zlink_loom, zlink_shuttle)))]
 mod tests;

@@ -79,7 +79,6 @@ pub(crate) struct Channel {
 
 impl Host {
     /// Begins a host. Nothing happens until [`HostBuilder::start`].
-    #[must_use]
     pub fn builder() -> HostBuilder {
         HostBuilder::default()
     }

@@ -49,6 +49,18 @@ const fn is_text_id(text: &str) -> bool {
     true
 }
 
+/// A hash of a text, the same at compile time and at run time: FNV-1a. It chooses places in tables, nothing else.
+pub(crate) const fn text_hash(text: &str) -> u64 {
+    let bytes = text.as_bytes();
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut at = 0;
+    while at < bytes.len() {
+        hash = (hash ^ bytes[at] as u64).wrapping_mul(0x100_0000_01b3);
+        at += 1;
+    }
+    hash
+}
+
 fn check_text(what: &'static str, text: &str) -> Result<(), InvalidId> {
     let problem = if text.is_empty() {
         Problem::Empty
@@ -181,6 +193,13 @@ macro_rules! text_id {
             }
         }
     };
+}
+
+impl PacketName {
+    /// The same for a text that [`PacketName::from_static`] has taken.
+    pub(crate) const fn from_checked(text: &'static str) -> Self {
+        Self(Text::Static(text))
+    }
 }
 
 text_id! {

@@ -62,7 +62,5 @@ pub const DEFAULT_WEIGHT: u16 = 100;
 pub const MAX_WEIGHT: u16 = 10_000;
 /// Steps after which the search for a selection period gives up.
 pub const SELECT_STEPS: usize = 65_536;
-/// Stored accumulators after which the search for a selection period gives up.
-pub const SELECT_CELLS: usize = 262_144;
 /// Time after which the search for a selection period gives up.
 pub const SELECT_TIME: Duration = Duration::from_millis(2);

@@ -22,7 +22,7 @@ mod sink;
 mod table;
 
 pub use info::ObjectRole;
-pub(crate) use info::{NodeInfo, NodeState, OperationId, Operations, Scope};
+pub(crate) use info::{Hashed, NodeInfo, NodeState, OperationId, Operations, Scope};
 pub(crate) use links::{Links, LinksConfig, Lookup};
 pub(crate) use peer::PeerLink;
 

@@ -296,5 +296,8 @@ impl fmt::Debug for FlowWatch {
 }
 
 #[cfg(test)]
+#[cfg(zlink_loom)]
+mod model;
+#[cfg(test)]
 #[cfg(not(any(zlink_loom, zlink_shuttle)))]
 mod tests;

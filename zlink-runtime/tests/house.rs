@@ -69,9 +69,32 @@ fn the_generator_keeps_its_rooms_apart() {
 fn every_file_says_what_it_owns_and_stays_short() {
     let mut faults = Vec::new();
     for folder in ["zlink-runtime", "zlink-codegen", "examples", "generated"] {
-        for file in rust_files(&workspace(folder)) {
+        for file in files_below(&workspace(folder), "rs") {
             let text = std::fs::read_to_string(&file).expect("a source file");
             faults.extend(form_faults(&shown(&file), &text));
+        }
+    }
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    let mut documents = vec![
+        workspace("README.md"),
+        workspace("ARCHITECTURE.md"),
+        workspace("CONTRIBUTING.md"),
+    ];
+    documents.extend(files_below(&workspace("docs"), "md"));
+    let mut faults = Vec::new();
+    for document in documents {
+        let text = std::fs::read_to_string(&document).expect("a document");
+        let folder = document.parent().expect("a folder");
+        let targets = text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split([')', '#']).next());
+        for target in targets.filter(|target| !target.contains("://") && !folder.join(target).exists()) {
+            faults.push(format!("{}: {target} does not exist", shown(&document)));
         }
     }
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
@@ -133,7 +156,7 @@ impl House {
         let src = workspace(folder).join("src");
         let crate_ = Crate::read(&src, self.crate_name);
         let mut faults = self.faults(&crate_);
-        for file in rust_files(&src) {
+        for file in files_below(&src, "rs") {
             if !crate_.files.iter().any(|known| file.starts_with(known)) {
                 faults.push(format!("{}:1: no module declares this file", shown(&file)));
             }
@@ -506,15 +529,14 @@ fn shown(file: &Path) -> String {
     file.strip_prefix(workspace("")).unwrap_or(file).display().to_string()
 }
 
-/// All Rust files below `folder`, but for what a build or a test case holds.
-fn rust_files(folder: &Path) -> Vec<PathBuf> {
+/// All files below `folder`, but for what a build made.
+fn files_below(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten() {
         let path = entry.expect("an entry").path();
-        let skipped = ["target", "ui", "snapshots"].iter().any(|name| path.ends_with(name));
-        if path.is_dir() && !skipped {
-            found.extend(rust_files(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+        if path.is_dir() && !path.ends_with("target") {
+            found.extend(files_below(&path, extension));
+        } else if path.extension().is_some_and(|there| there == extension) {
             found.push(path);
         }
     }

@@ -122,7 +122,7 @@ impl BillingClient {
     pub fn charge(&self, request: Charge) -> rt::RequestCall<Charge, Receipt> {
         self.route
             .request(
-                rt::Method::request("billing.billing.charge", rt::Some(3000)),
+                const { rt::Method::request("billing.billing.charge", rt::Some(3000)) },
                 request,
             )
     }

@@ -209,24 +209,31 @@ impl OrdersClient {
     }
     /// Calls `contract.orders.ask`.
     pub fn ask(&self, request: Note) -> rt::RequestCall<Note, Note> {
-        self.route.request(rt::Method::request("contract.orders.ask", rt::None), request)
+        self.route
+            .request(
+                const { rt::Method::request("contract.orders.ask", rt::None) },
+                request,
+            )
     }
     /// Calls `contract.orders.hurry`.
     pub fn hurry(&self, request: Note) -> rt::RequestCall<Note, Note> {
         self.route
             .request(
-                rt::Method::request("contract.orders.hurry", rt::Some(150)),
+                const { rt::Method::request("contract.orders.hurry", rt::Some(150)) },
                 request,
             )
     }
     /// Calls `contract.orders.brief`.
     pub fn brief(&self, request: Brief) -> rt::RequestCall<Brief, Brief> {
         self.route
-            .request(rt::Method::request("contract.orders.brief", rt::None), request)
+            .request(
+                const { rt::Method::request("contract.orders.brief", rt::None) },
+                request,
+            )
     }
     /// Calls `contract.orders.tell`.
     pub fn tell(&self, message: Note) -> rt::SendCall<Note> {
-        self.route.send(rt::Method::send("contract.orders.tell"), message)
+        self.route.send(const { rt::Method::send("contract.orders.tell") }, message)
     }
 }
 
@@ -290,11 +297,15 @@ impl StockClient {
     }
     /// Calls `contract.orders.ask`.
     pub fn ask(&self, request: Note) -> rt::RequestCall<Note, Note> {
-        self.route.request(rt::Method::request("contract.orders.ask", rt::None), request)
+        self.route
+            .request(
+                const { rt::Method::request("contract.orders.ask", rt::None) },
+                request,
+            )
     }
     /// Calls `contract.orders.tell`.
     pub fn tell(&self, message: Note) -> rt::SendCall<Note> {
-        self.route.send(rt::Method::send("contract.orders.tell"), message)
+        self.route.send(const { rt::Method::send("contract.orders.tell") }, message)
     }
 }
 
@@ -352,11 +363,15 @@ pub struct DeskClient {
 impl DeskClient {
     /// Calls `contract.orders.ask`.
     pub fn ask(&self, request: Note) -> rt::RequestCall<Note, Note> {
-        self.route.request(rt::Method::request("contract.orders.ask", rt::None), request)
+        self.route
+            .request(
+                const { rt::Method::request("contract.orders.ask", rt::None) },
+                request,
+            )
     }
     /// Calls `contract.orders.tell`.
     pub fn tell(&self, message: Note) -> rt::SendCall<Note> {
-        self.route.send(rt::Method::send("contract.orders.tell"), message)
+        self.route.send(const { rt::Method::send("contract.orders.tell") }, message)
     }
 }
 
@@ -432,16 +447,24 @@ impl SkewedClient {
     }
     /// Calls `contract.orders.ask`.
     pub fn ask(&self, request: Note) -> rt::RequestCall<Note, Strict> {
-        self.route.request(rt::Method::request("contract.orders.ask", rt::None), request)
+        self.route
+            .request(
+                const { rt::Method::request("contract.orders.ask", rt::None) },
+                request,
+            )
     }
     /// Calls `contract.skewed.nobody`.
     pub fn nobody(&self, request: Note) -> rt::RequestCall<Note, Note> {
         self.route
-            .request(rt::Method::request("contract.skewed.nobody", rt::None), request)
+            .request(
+                const { rt::Method::request("contract.skewed.nobody", rt::None) },
+                request,
+            )
     }
     /// Calls `contract.skewed.nobody_told`.
     pub fn nobody_told(&self, message: Note) -> rt::SendCall<Note> {
-        self.route.send(rt::Method::send("contract.skewed.nobody_told"), message)
+        self.route
+            .send(const { rt::Method::send("contract.skewed.nobody_told") }, message)
     }
 }
 
@@ -505,10 +528,14 @@ impl StrictClient {
     }
     /// Calls `contract.orders.ask`.
     pub fn ask(&self, request: Strict) -> rt::RequestCall<Strict, Note> {
-        self.route.request(rt::Method::request("contract.orders.ask", rt::None), request)
+        self.route
+            .request(
+                const { rt::Method::request("contract.orders.ask", rt::None) },
+                request,
+            )
     }
     /// Calls `contract.orders.tell`.
     pub fn tell(&self, message: Strict) -> rt::SendCall<Strict> {
-        self.route.send(rt::Method::send("contract.orders.tell"), message)
+        self.route.send(const { rt::Method::send("contract.orders.tell") }, message)
     }
 }

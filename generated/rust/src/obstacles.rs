@@ -7473,11 +7473,14 @@ impl ObstaclesClient_2 {
     /// Calls `obstacles.obstacles.as`.
     pub fn r#as(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
-            .request(rt::Method::request("obstacles.obstacles.as", rt::None), request)
+            .request(
+                const { rt::Method::request("obstacles.obstacles.as", rt::None) },
+                request,
+            )
     }
     /// Calls `obstacles.obstacles.break`.
     pub fn r#break(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.break"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.break") }, message)
     }
     /// Calls `obstacles.obstacles.const`.
     pub fn r#const(
@@ -7486,7 +7489,9 @@ impl ObstaclesClient_2 {
     ) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.const", rt::Some(1000)),
+                const {
+                    rt::Method::request("obstacles.obstacles.const", rt::Some(1000))
+                },
                 request,
             )
     }
@@ -7495,16 +7500,20 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.continue"), message)
+        self.route
+            .send(const { rt::Method::send("obstacles.obstacles.continue") }, message)
     }
     /// Calls `obstacles.obstacles.crate`.
     pub fn crate_(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
-            .request(rt::Method::request("obstacles.obstacles.crate", rt::None), request)
+            .request(
+                const { rt::Method::request("obstacles.obstacles.crate", rt::None) },
+                request,
+            )
     }
     /// Calls `obstacles.obstacles.else`.
     pub fn r#else(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.else"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.else") }, message)
     }
     /// Calls `obstacles.obstacles.enum`.
     pub fn r#enum(
@@ -7513,7 +7522,9 @@ impl ObstaclesClient_2 {
     ) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.enum", rt::Some(1000)),
+                const {
+                    rt::Method::request("obstacles.obstacles.enum", rt::Some(1000))
+                },
                 request,
             )
     }
@@ -7522,16 +7533,20 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.extern"), message)
+        self.route
+            .send(const { rt::Method::send("obstacles.obstacles.extern") }, message)
     }
     /// Calls `obstacles.obstacles.false`.
     pub fn r#false(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
-            .request(rt::Method::request("obstacles.obstacles.false", rt::None), request)
+            .request(
+                const { rt::Method::request("obstacles.obstacles.false", rt::None) },
+                request,
+            )
     }
     /// Calls `obstacles.obstacles.fn`.
     pub fn r#fn(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.fn"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.fn") }, message)
     }
     /// Calls `obstacles.obstacles.for`.
     pub fn r#for(
@@ -7540,7 +7555,7 @@ impl ObstaclesClient_2 {
     ) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.for", rt::Some(1000)),
+                const { rt::Method::request("obstacles.obstacles.for", rt::Some(1000)) },
                 request,
             )
     }
@@ -7549,16 +7564,19 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.if"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.if") }, message)
     }
     /// Calls `obstacles.obstacles.impl`.
     pub fn r#impl(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
-            .request(rt::Method::request("obstacles.obstacles.impl", rt::None), request)
+            .request(
+                const { rt::Method::request("obstacles.obstacles.impl", rt::None) },
+                request,
+            )
     }
     /// Calls `obstacles.obstacles.in`.
     pub fn r#in(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.in"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.in") }, message)
     }
     /// Calls `obstacles.obstacles.let`.
     pub fn r#let(
@@ -7567,7 +7585,7 @@ impl ObstaclesClient_2 {
     ) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.let", rt::Some(1000)),
+                const { rt::Method::request("obstacles.obstacles.let", rt::Some(1000)) },
                 request,
             )
     }
@@ -7576,16 +7594,19 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.loop"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.loop") }, message)
     }
     /// Calls `obstacles.obstacles.match`.
     pub fn r#match(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
-            .request(rt::Method::request("obstacles.obstacles.match", rt::None), request)
+            .request(
+                const { rt::Method::request("obstacles.obstacles.match", rt::None) },
+                request,
+            )
     }
     /// Calls `obstacles.obstacles.mod`.
     pub fn r#mod(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.mod"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.mod") }, message)
     }
     /// Calls `obstacles.obstacles.move`.
     pub fn r#move(
@@ -7594,7 +7615,9 @@ impl ObstaclesClient_2 {
     ) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.move", rt::Some(1000)),
+                const {
+                    rt::Method::request("obstacles.obstacles.move", rt::Some(1000))
+                },
                 request,
             )
     }
@@ -7603,16 +7626,19 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.mut"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.mut") }, message)
     }
     /// Calls `obstacles.obstacles.pub`.
     pub fn r#pub(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
-            .request(rt::Method::request("obstacles.obstacles.pub", rt::None), request)
+            .request(
+                const { rt::Method::request("obstacles.obstacles.pub", rt::None) },
+                request,
+            )
     }
     /// Calls `obstacles.obstacles.ref`.
     pub fn r#ref(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.ref"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.ref") }, message)
     }
     /// Calls `obstacles.obstacles.return`.
     pub fn r#return(
@@ -7621,7 +7647,9 @@ impl ObstaclesClient_2 {
     ) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.return", rt::Some(1000)),
+                const {
+                    rt::Method::request("obstacles.obstacles.return", rt::Some(1000))
+                },
                 request,
             )
     }
@@ -7630,16 +7658,20 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.self"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.self") }, message)
     }
     /// Calls `obstacles.obstacles.Self`.
     pub fn self_2(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
-            .request(rt::Method::request("obstacles.obstacles.Self", rt::None), request)
+            .request(
+                const { rt::Method::request("obstacles.obstacles.Self", rt::None) },
+                request,
+            )
     }
     /// Calls `obstacles.obstacles.static`.
     pub fn r#static(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.static"), message)
+        self.route
+            .send(const { rt::Method::send("obstacles.obstacles.static") }, message)
     }
     /// Calls `obstacles.obstacles.struct`.
     pub fn r#struct(
@@ -7648,7 +7680,9 @@ impl ObstaclesClient_2 {
     ) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.struct", rt::Some(1000)),
+                const {
+                    rt::Method::request("obstacles.obstacles.struct", rt::Some(1000))
+                },
                 request,
             )
     }
@@ -7657,16 +7691,19 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.super"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.super") }, message)
     }
     /// Calls `obstacles.obstacles.trait`.
     pub fn r#trait(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
-            .request(rt::Method::request("obstacles.obstacles.trait", rt::None), request)
+            .request(
+                const { rt::Method::request("obstacles.obstacles.trait", rt::None) },
+                request,
+            )
     }
     /// Calls `obstacles.obstacles.true`.
     pub fn r#true(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.true"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.true") }, message)
     }
     /// Calls `obstacles.obstacles.type`.
     pub fn r#type(
@@ -7675,7 +7712,9 @@ impl ObstaclesClient_2 {
     ) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.type", rt::Some(1000)),
+                const {
+                    rt::Method::request("obstacles.obstacles.type", rt::Some(1000))
+                },
                 request,
             )
     }
@@ -7684,16 +7723,20 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.unsafe"), message)
+        self.route
+            .send(const { rt::Method::send("obstacles.obstacles.unsafe") }, message)
     }
     /// Calls `obstacles.obstacles.use`.
     pub fn r#use(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
-            .request(rt::Method::request("obstacles.obstacles.use", rt::None), request)
+            .request(
+                const { rt::Method::request("obstacles.obstacles.use", rt::None) },
+                request,
+            )
     }
     /// Calls `obstacles.obstacles.where`.
     pub fn r#where(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.where"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.where") }, message)
     }
     /// Calls `obstacles.obstacles.while`.
     pub fn r#while(
@@ -7702,7 +7745,9 @@ impl ObstaclesClient_2 {
     ) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.while", rt::Some(1000)),
+                const {
+                    rt::Method::request("obstacles.obstacles.while", rt::Some(1000))
+                },
                 request,
             )
     }
@@ -7711,16 +7756,19 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.async"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.async") }, message)
     }
     /// Calls `obstacles.obstacles.await`.
     pub fn r#await(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
-            .request(rt::Method::request("obstacles.obstacles.await", rt::None), request)
+            .request(
+                const { rt::Method::request("obstacles.obstacles.await", rt::None) },
+                request,
+            )
     }
     /// Calls `obstacles.obstacles.dyn`.
     pub fn r#dyn(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.dyn"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.dyn") }, message)
     }
     /// Calls `obstacles.obstacles.abstract`.
     pub fn r#abstract(
@@ -7729,7 +7777,9 @@ impl ObstaclesClient_2 {
     ) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.abstract", rt::Some(1000)),
+                const {
+                    rt::Method::request("obstacles.obstacles.abstract", rt::Some(1000))
+                },
                 request,
             )
     }
@@ -7738,16 +7788,20 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.become"), message)
+        self.route
+            .send(const { rt::Method::send("obstacles.obstacles.become") }, message)
     }
     /// Calls `obstacles.obstacles.box`.
     pub fn r#box(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
-            .request(rt::Method::request("obstacles.obstacles.box", rt::None), request)
+            .request(
+                const { rt::Method::request("obstacles.obstacles.box", rt::None) },
+                request,
+            )
     }
     /// Calls `obstacles.obstacles.do`.
     pub fn r#do(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.do"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.do") }, message)
     }
     /// Calls `obstacles.obstacles.final`.
     pub fn r#final(
@@ -7756,7 +7810,9 @@ impl ObstaclesClient_2 {
     ) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.final", rt::Some(1000)),
+                const {
+                    rt::Method::request("obstacles.obstacles.final", rt::Some(1000))
+                },
                 request,
             )
     }
@@ -7765,19 +7821,19 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.macro"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.macro") }, message)
     }
     /// Calls `obstacles.obstacles.override`.
     pub fn r#override(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.override", rt::None),
+                const { rt::Method::request("obstacles.obstacles.override", rt::None) },
                 request,
             )
     }
     /// Calls `obstacles.obstacles.priv`.
     pub fn r#priv(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.priv"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.priv") }, message)
     }
     /// Calls `obstacles.obstacles.typeof`.
     pub fn r#typeof(
@@ -7786,7 +7842,9 @@ impl ObstaclesClient_2 {
     ) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.typeof", rt::Some(1000)),
+                const {
+                    rt::Method::request("obstacles.obstacles.typeof", rt::Some(1000))
+                },
                 request,
             )
     }
@@ -7795,19 +7853,20 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.unsized"), message)
+        self.route
+            .send(const { rt::Method::send("obstacles.obstacles.unsized") }, message)
     }
     /// Calls `obstacles.obstacles.virtual`.
     pub fn r#virtual(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.virtual", rt::None),
+                const { rt::Method::request("obstacles.obstacles.virtual", rt::None) },
                 request,
             )
     }
     /// Calls `obstacles.obstacles.yield`.
     pub fn r#yield(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.yield"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.yield") }, message)
     }
     /// Calls `obstacles.obstacles.try`.
     pub fn r#try(
@@ -7816,7 +7875,7 @@ impl ObstaclesClient_2 {
     ) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.try", rt::Some(1000)),
+                const { rt::Method::request("obstacles.obstacles.try", rt::Some(1000)) },
                 request,
             )
     }
@@ -7825,22 +7884,27 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.gen"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.gen") }, message)
     }
     /// Calls `obstacles.obstacles.union`.
     pub fn union(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
-            .request(rt::Method::request("obstacles.obstacles.union", rt::None), request)
+            .request(
+                const { rt::Method::request("obstacles.obstacles.union", rt::None) },
+                request,
+            )
     }
     /// Calls `obstacles.obstacles.raw`.
     pub fn raw(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.raw"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.raw") }, message)
     }
     /// Calls `obstacles.obstacles.safe`.
     pub fn safe(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.safe", rt::Some(1000)),
+                const {
+                    rt::Method::request("obstacles.obstacles.safe", rt::Some(1000))
+                },
                 request,
             )
     }
@@ -7849,19 +7913,20 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.auto"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.auto") }, message)
     }
     /// Calls `obstacles.obstacles.default`.
     pub fn default(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.default", rt::None),
+                const { rt::Method::request("obstacles.obstacles.default", rt::None) },
                 request,
             )
     }
     /// Calls `obstacles.obstacles.macro_rules`.
     pub fn macro_rules(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.macro_rules"), message)
+        self.route
+            .send(const { rt::Method::send("obstacles.obstacles.macro_rules") }, message)
     }
     /// Calls `obstacles.obstacles.Result`.
     pub fn result(
@@ -7870,7 +7935,9 @@ impl ObstaclesClient_2 {
     ) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.Result", rt::Some(1000)),
+                const {
+                    rt::Method::request("obstacles.obstacles.Result", rt::Some(1000))
+                },
                 request,
             )
     }
@@ -7879,19 +7946,20 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.Option"), message)
+        self.route
+            .send(const { rt::Method::send("obstacles.obstacles.Option") }, message)
     }
     /// Calls `obstacles.obstacles.String`.
     pub fn string(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.String", rt::None),
+                const { rt::Method::request("obstacles.obstacles.String", rt::None) },
                 request,
             )
     }
     /// Calls `obstacles.obstacles.Vec`.
     pub fn vec(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.Vec"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.Vec") }, message)
     }
     /// Calls `obstacles.obstacles.Box`.
     pub fn box_2(
@@ -7900,28 +7968,33 @@ impl ObstaclesClient_2 {
     ) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.Box", rt::Some(1000)),
+                const { rt::Method::request("obstacles.obstacles.Box", rt::Some(1000)) },
                 request,
             )
     }
     /// Calls `obstacles.obstacles.Ok`.
     pub fn ok(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.Ok"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.Ok") }, message)
     }
     /// Calls `obstacles.obstacles.Err`.
     pub fn err(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
-            .request(rt::Method::request("obstacles.obstacles.Err", rt::None), request)
+            .request(
+                const { rt::Method::request("obstacles.obstacles.Err", rt::None) },
+                request,
+            )
     }
     /// Calls `obstacles.obstacles.Some`.
     pub fn some(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.Some"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.Some") }, message)
     }
     /// Calls `obstacles.obstacles.None`.
     pub fn none(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.None", rt::Some(1000)),
+                const {
+                    rt::Method::request("obstacles.obstacles.None", rt::Some(1000))
+                },
                 request,
             )
     }
@@ -7930,16 +8003,20 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.Default"), message)
+        self.route
+            .send(const { rt::Method::send("obstacles.obstacles.Default") }, message)
     }
     /// Calls `obstacles.obstacles.Clone`.
     pub fn clone_2(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
-            .request(rt::Method::request("obstacles.obstacles.Clone", rt::None), request)
+            .request(
+                const { rt::Method::request("obstacles.obstacles.Clone", rt::None) },
+                request,
+            )
     }
     /// Calls `obstacles.obstacles.Copy`.
     pub fn copy(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.Copy"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.Copy") }, message)
     }
     /// Calls `obstacles.obstacles.Debug`.
     pub fn debug(
@@ -7948,7 +8025,9 @@ impl ObstaclesClient_2 {
     ) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.Debug", rt::Some(1000)),
+                const {
+                    rt::Method::request("obstacles.obstacles.Debug", rt::Some(1000))
+                },
                 request,
             )
     }
@@ -7957,22 +8036,28 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.PartialEq"), message)
+        self.route
+            .send(const { rt::Method::send("obstacles.obstacles.PartialEq") }, message)
     }
     /// Calls `obstacles.obstacles.Eq`.
     pub fn eq(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
-            .request(rt::Method::request("obstacles.obstacles.Eq", rt::None), request)
+            .request(
+                const { rt::Method::request("obstacles.obstacles.Eq", rt::None) },
+                request,
+            )
     }
     /// Calls `obstacles.obstacles.Hash`.
     pub fn hash(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.Hash"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.Hash") }, message)
     }
     /// Calls `obstacles.obstacles.Send`.
     pub fn send(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.Send", rt::Some(1000)),
+                const {
+                    rt::Method::request("obstacles.obstacles.Send", rt::Some(1000))
+                },
                 request,
             )
     }
@@ -7981,22 +8066,25 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.Sync"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.Sync") }, message)
     }
     /// Calls `obstacles.obstacles.Sized`.
     pub fn sized(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
-            .request(rt::Method::request("obstacles.obstacles.Sized", rt::None), request)
+            .request(
+                const { rt::Method::request("obstacles.obstacles.Sized", rt::None) },
+                request,
+            )
     }
     /// Calls `obstacles.obstacles.Drop`.
     pub fn drop_2(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.Drop"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.Drop") }, message)
     }
     /// Calls `obstacles.obstacles.Fn`.
     pub fn fn_2(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.Fn", rt::Some(1000)),
+                const { rt::Method::request("obstacles.obstacles.Fn", rt::Some(1000)) },
                 request,
             )
     }
@@ -8005,22 +8093,28 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.Future"), message)
+        self.route
+            .send(const { rt::Method::send("obstacles.obstacles.Future") }, message)
     }
     /// Calls `obstacles.obstacles.Arc`.
     pub fn arc(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
-            .request(rt::Method::request("obstacles.obstacles.Arc", rt::None), request)
+            .request(
+                const { rt::Method::request("obstacles.obstacles.Arc", rt::None) },
+                request,
+            )
     }
     /// Calls `obstacles.obstacles.Into`.
     pub fn into_2(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.Into"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.Into") }, message)
     }
     /// Calls `obstacles.obstacles.From`.
     pub fn from(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.From", rt::Some(1000)),
+                const {
+                    rt::Method::request("obstacles.obstacles.From", rt::Some(1000))
+                },
                 request,
             )
     }
@@ -8029,19 +8123,20 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.Iterator"), message)
+        self.route
+            .send(const { rt::Method::send("obstacles.obstacles.Iterator") }, message)
     }
     /// Calls `obstacles.obstacles.Message`.
     pub fn message_2(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.Message", rt::None),
+                const { rt::Method::request("obstacles.obstacles.Message", rt::None) },
                 request,
             )
     }
     /// Calls `obstacles.obstacles.Value`.
     pub fn value_2(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.Value"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.Value") }, message)
     }
     /// Calls `obstacles.obstacles.Inline`.
     pub fn inline(
@@ -8050,7 +8145,9 @@ impl ObstaclesClient_2 {
     ) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.Inline", rt::Some(1000)),
+                const {
+                    rt::Method::request("obstacles.obstacles.Inline", rt::Some(1000))
+                },
                 request,
             )
     }
@@ -8059,19 +8156,20 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.Field"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.Field") }, message)
     }
     /// Calls `obstacles.obstacles.Writer`.
     pub fn writer_2(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.Writer", rt::None),
+                const { rt::Method::request("obstacles.obstacles.Writer", rt::None) },
                 request,
             )
     }
     /// Calls `obstacles.obstacles.Reader`.
     pub fn reader(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.Reader"), message)
+        self.route
+            .send(const { rt::Method::send("obstacles.obstacles.Reader") }, message)
     }
     /// Calls `obstacles.obstacles.Table`.
     pub fn table_2(
@@ -8080,7 +8178,9 @@ impl ObstaclesClient_2 {
     ) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.Table", rt::Some(1000)),
+                const {
+                    rt::Method::request("obstacles.obstacles.Table", rt::Some(1000))
+                },
                 request,
             )
     }
@@ -8089,19 +8189,20 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.At"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.At") }, message)
     }
     /// Calls `obstacles.obstacles.Offset`.
     pub fn offset(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.Offset", rt::None),
+                const { rt::Method::request("obstacles.obstacles.Offset", rt::None) },
                 request,
             )
     }
     /// Calls `obstacles.obstacles.Method`.
     pub fn method(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.Method"), message)
+        self.route
+            .send(const { rt::Method::send("obstacles.obstacles.Method") }, message)
     }
     /// Calls `obstacles.obstacles.Caller`.
     pub fn caller_2(
@@ -8110,7 +8211,9 @@ impl ObstaclesClient_2 {
     ) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.Caller", rt::Some(1000)),
+                const {
+                    rt::Method::request("obstacles.obstacles.Caller", rt::Some(1000))
+                },
                 request,
             )
     }
@@ -8119,25 +8222,25 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.Uuid"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.Uuid") }, message)
     }
     /// Calls `obstacles.obstacles.BTreeMap`.
     pub fn b_tree_map(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.BTreeMap", rt::None),
+                const { rt::Method::request("obstacles.obstacles.BTreeMap", rt::None) },
                 request,
             )
     }
     /// Calls `obstacles.obstacles.rt`.
     pub fn rt(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.rt"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.rt") }, message)
     }
     /// Calls `obstacles.obstacles.std`.
     pub fn std(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.std", rt::Some(1000)),
+                const { rt::Method::request("obstacles.obstacles.std", rt::Some(1000)) },
                 request,
             )
     }
@@ -8146,16 +8249,23 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.core"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.core") }, message)
     }
     /// Calls `obstacles.obstacles.alloc`.
     pub fn alloc(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
-            .request(rt::Method::request("obstacles.obstacles.alloc", rt::None), request)
+            .request(
+                const { rt::Method::request("obstacles.obstacles.alloc", rt::None) },
+                request,
+            )
     }
     /// Calls `obstacles.obstacles.zlink_runtime`.
     pub fn zlink_runtime(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.zlink_runtime"), message)
+        self.route
+            .send(
+                const { rt::Method::send("obstacles.obstacles.zlink_runtime") },
+                message,
+            )
     }
     /// Calls `obstacles.obstacles.writer`.
     pub fn writer(
@@ -8164,7 +8274,9 @@ impl ObstaclesClient_2 {
     ) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.writer", rt::Some(1000)),
+                const {
+                    rt::Method::request("obstacles.obstacles.writer", rt::Some(1000))
+                },
                 request,
             )
     }
@@ -8173,22 +8285,25 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.table"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.table") }, message)
     }
     /// Calls `obstacles.obstacles.at`.
     pub fn at(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
-            .request(rt::Method::request("obstacles.obstacles.at", rt::None), request)
+            .request(
+                const { rt::Method::request("obstacles.obstacles.at", rt::None) },
+                request,
+            )
     }
     /// Calls `obstacles.obstacles.f0`.
     pub fn f0(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.f0"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.f0") }, message)
     }
     /// Calls `obstacles.obstacles.f1`.
     pub fn f1(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.f1", rt::Some(1000)),
+                const { rt::Method::request("obstacles.obstacles.f1", rt::Some(1000)) },
                 request,
             )
     }
@@ -8197,16 +8312,20 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.member"), message)
+        self.route
+            .send(const { rt::Method::send("obstacles.obstacles.member") }, message)
     }
     /// Calls `obstacles.obstacles.tag`.
     pub fn tag(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
-            .request(rt::Method::request("obstacles.obstacles.tag", rt::None), request)
+            .request(
+                const { rt::Method::request("obstacles.obstacles.tag", rt::None) },
+                request,
+            )
     }
     /// Calls `obstacles.obstacles.bytes`.
     pub fn bytes(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.bytes"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.bytes") }, message)
     }
     /// Calls `obstacles.obstacles.number`.
     pub fn number(
@@ -8215,7 +8334,9 @@ impl ObstaclesClient_2 {
     ) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.number", rt::Some(1000)),
+                const {
+                    rt::Method::request("obstacles.obstacles.number", rt::Some(1000))
+                },
                 request,
             )
     }
@@ -8224,16 +8345,19 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.value"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.value") }, message)
     }
     /// Calls `obstacles.obstacles.read`.
     pub fn read(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
-            .request(rt::Method::request("obstacles.obstacles.read", rt::None), request)
+            .request(
+                const { rt::Method::request("obstacles.obstacles.read", rt::None) },
+                request,
+            )
     }
     /// Calls `obstacles.obstacles.write`.
     pub fn write(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.write"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.write") }, message)
     }
     /// Calls `obstacles.obstacles.to_bytes`.
     pub fn to_bytes(
@@ -8242,7 +8366,9 @@ impl ObstaclesClient_2 {
     ) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.to_bytes", rt::Some(1000)),
+                const {
+                    rt::Method::request("obstacles.obstacles.to_bytes", rt::Some(1000))
+                },
                 request,
             )
     }
@@ -8251,19 +8377,20 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.from_bytes"), message)
+        self.route
+            .send(const { rt::Method::send("obstacles.obstacles.from_bytes") }, message)
     }
     /// Calls `obstacles.obstacles.handler`.
     pub fn handler(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.handler", rt::None),
+                const { rt::Method::request("obstacles.obstacles.handler", rt::None) },
                 request,
             )
     }
     /// Calls `obstacles.obstacles.turn`.
     pub fn turn(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.turn"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.turn") }, message)
     }
     /// Calls `obstacles.obstacles.context`.
     pub fn context(
@@ -8272,7 +8399,9 @@ impl ObstaclesClient_2 {
     ) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.context", rt::Some(1000)),
+                const {
+                    rt::Method::request("obstacles.obstacles.context", rt::Some(1000))
+                },
                 request,
             )
     }
@@ -8281,19 +8410,20 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.request"), message)
+        self.route
+            .send(const { rt::Method::send("obstacles.obstacles.request") }, message)
     }
     /// Calls `obstacles.obstacles.message`.
     pub fn message(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.message", rt::None),
+                const { rt::Method::request("obstacles.obstacles.message", rt::None) },
                 request,
             )
     }
     /// Calls `obstacles.obstacles.route`.
     pub fn route(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.route"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.route") }, message)
     }
     /// Calls `obstacles.obstacles.caller`.
     pub fn caller(
@@ -8302,7 +8432,9 @@ impl ObstaclesClient_2 {
     ) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.caller", rt::Some(1000)),
+                const {
+                    rt::Method::request("obstacles.obstacles.caller", rt::Some(1000))
+                },
                 request,
             )
     }
@@ -8311,22 +8443,28 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.channel"), message)
+        self.route
+            .send(const { rt::Method::send("obstacles.obstacles.channel") }, message)
     }
     /// Calls `obstacles.obstacles.mesh`.
     pub fn mesh(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
-            .request(rt::Method::request("obstacles.obstacles.mesh", rt::None), request)
+            .request(
+                const { rt::Method::request("obstacles.obstacles.mesh", rt::None) },
+                request,
+            )
     }
     /// Calls `obstacles.obstacles.rid`.
     pub fn rid(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.rid"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.rid") }, message)
     }
     /// Calls `obstacles.obstacles.name`.
     pub fn name(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.name", rt::Some(1000)),
+                const {
+                    rt::Method::request("obstacles.obstacles.name", rt::Some(1000))
+                },
                 request,
             )
     }
@@ -8335,19 +8473,20 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.NAME"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.NAME") }, message)
     }
     /// Calls `obstacles.obstacles.FooBar`.
     pub fn foo_bar_4(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.FooBar", rt::None),
+                const { rt::Method::request("obstacles.obstacles.FooBar", rt::None) },
                 request,
             )
     }
     /// Calls `obstacles.obstacles.foo_bar`.
     pub fn foo_bar(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.foo_bar"), message)
+        self.route
+            .send(const { rt::Method::send("obstacles.obstacles.foo_bar") }, message)
     }
     /// Calls `obstacles.obstacles.fooBar`.
     pub fn foo_bar_6(
@@ -8356,7 +8495,9 @@ impl ObstaclesClient_2 {
     ) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.fooBar", rt::Some(1000)),
+                const {
+                    rt::Method::request("obstacles.obstacles.fooBar", rt::Some(1000))
+                },
                 request,
             )
     }
@@ -8365,25 +8506,27 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.FOO_BAR"), message)
+        self.route
+            .send(const { rt::Method::send("obstacles.obstacles.FOO_BAR") }, message)
     }
     /// Calls `obstacles.obstacles.foo_bar_2`.
     pub fn foo_bar_2(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.foo_bar_2", rt::None),
+                const { rt::Method::request("obstacles.obstacles.foo_bar_2", rt::None) },
                 request,
             )
     }
     /// Calls `obstacles.obstacles.Foo_Bar`.
     pub fn foo_bar_5(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.Foo_Bar"), message)
+        self.route
+            .send(const { rt::Method::send("obstacles.obstacles.Foo_Bar") }, message)
     }
     /// Calls `obstacles.obstacles.x`.
     pub fn x(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.x", rt::Some(1000)),
+                const { rt::Method::request("obstacles.obstacles.x", rt::Some(1000)) },
                 request,
             )
     }
@@ -8392,22 +8535,27 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.X"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.X") }, message)
     }
     /// Calls `obstacles.obstacles.on`.
     pub fn on_2(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
-            .request(rt::Method::request("obstacles.obstacles.on", rt::None), request)
+            .request(
+                const { rt::Method::request("obstacles.obstacles.on", rt::None) },
+                request,
+            )
     }
     /// Calls `obstacles.obstacles.clone`.
     pub fn clone(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.clone"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.clone") }, message)
     }
     /// Calls `obstacles.obstacles.into`.
     pub fn into(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.into", rt::Some(1000)),
+                const {
+                    rt::Method::request("obstacles.obstacles.into", rt::Some(1000))
+                },
                 request,
             )
     }
@@ -8416,19 +8564,19 @@ impl ObstaclesClient_2 {
         &self,
         message: super::core::Option,
     ) -> rt::SendCall<super::core::Option> {
-        self.route.send(rt::Method::send("obstacles.obstacles.poll"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.poll") }, message)
     }
     /// Calls `obstacles.obstacles.unwrap`.
     pub fn unwrap(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.route
             .request(
-                rt::Method::request("obstacles.obstacles.unwrap", rt::None),
+                const { rt::Method::request("obstacles.obstacles.unwrap", rt::None) },
                 request,
             )
     }
     /// Calls `obstacles.obstacles.drop`.
     pub fn drop(&self, message: String) -> rt::SendCall<String> {
-        self.route.send(rt::Method::send("obstacles.obstacles.drop"), message)
+        self.route.send(const { rt::Method::send("obstacles.obstacles.drop") }, message)
     }
 }
 
@@ -8480,7 +8628,7 @@ impl TypeClient {
     }
     /// Calls `obstacles.type.a`.
     pub fn a(&self, message: Vec) -> rt::SendCall<Vec> {
-        self.route.send(rt::Method::send("obstacles.type.a"), message)
+        self.route.send(const { rt::Method::send("obstacles.type.a") }, message)
     }
 }
 
@@ -8532,7 +8680,7 @@ impl SelfClient {
     }
     /// Calls `obstacles.Self.a`.
     pub fn a(&self, message: Vec) -> rt::SendCall<Vec> {
-        self.route.send(rt::Method::send("obstacles.Self.a"), message)
+        self.route.send(const { rt::Method::send("obstacles.Self.a") }, message)
     }
 }
 
@@ -8584,7 +8732,7 @@ impl CrateClient {
     }
     /// Calls `obstacles.crate.a`.
     pub fn a(&self, message: Vec) -> rt::SendCall<Vec> {
-        self.route.send(rt::Method::send("obstacles.crate.a"), message)
+        self.route.send(const { rt::Method::send("obstacles.crate.a") }, message)
     }
 }
 
@@ -8636,7 +8784,7 @@ impl ClientClient {
     }
     /// Calls `obstacles.client.a`.
     pub fn a(&self, message: Vec) -> rt::SendCall<Vec> {
-        self.route.send(rt::Method::send("obstacles.client.a"), message)
+        self.route.send(const { rt::Method::send("obstacles.client.a") }, message)
     }
 }
 
@@ -8688,7 +8836,7 @@ impl ServerClient {
     }
     /// Calls `obstacles.server.a`.
     pub fn a(&self, message: Vec) -> rt::SendCall<Vec> {
-        self.route.send(rt::Method::send("obstacles.server.a"), message)
+        self.route.send(const { rt::Method::send("obstacles.server.a") }, message)
     }
 }
 
@@ -8740,7 +8888,7 @@ impl FooBar_2Client {
     }
     /// Calls `obstacles.foo-bar.a`.
     pub fn a(&self, message: Vec) -> rt::SendCall<Vec> {
-        self.route.send(rt::Method::send("obstacles.foo-bar.a"), message)
+        self.route.send(const { rt::Method::send("obstacles.foo-bar.a") }, message)
     }
 }
 
@@ -8792,7 +8940,7 @@ impl FooBar_3Client {
     }
     /// Calls `obstacles.foo_bar.a`.
     pub fn a(&self, message: Vec) -> rt::SendCall<Vec> {
-        self.route.send(rt::Method::send("obstacles.foo_bar.a"), message)
+        self.route.send(const { rt::Method::send("obstacles.foo_bar.a") }, message)
     }
 }
 
@@ -8844,7 +8992,7 @@ impl FooBarClient {
     }
     /// Calls `obstacles.FooBar.a`.
     pub fn a(&self, message: Vec) -> rt::SendCall<Vec> {
-        self.route.send(rt::Method::send("obstacles.FooBar.a"), message)
+        self.route.send(const { rt::Method::send("obstacles.FooBar.a") }, message)
     }
 }
 
@@ -8896,7 +9044,7 @@ impl ResultClient {
     }
     /// Calls `obstacles.result.a`.
     pub fn a(&self, message: Vec) -> rt::SendCall<Vec> {
-        self.route.send(rt::Method::send("obstacles.result.a"), message)
+        self.route.send(const { rt::Method::send("obstacles.result.a") }, message)
     }
 }
 
@@ -8954,10 +9102,14 @@ pub struct NodeClient {
 impl NodeClient {
     /// Calls `obstacles.node.type`.
     pub fn r#type(&self, request: Box) -> rt::RequestCall<Box, Box> {
-        self.route.request(rt::Method::request("obstacles.node.type", rt::None), request)
+        self.route
+            .request(
+                const { rt::Method::request("obstacles.node.type", rt::None) },
+                request,
+            )
     }
     /// Calls `obstacles.node.on`.
     pub fn on_2(&self, message: Err) -> rt::SendCall<Err> {
-        self.route.send(rt::Method::send("obstacles.node.on"), message)
+        self.route.send(const { rt::Method::send("obstacles.node.on") }, message)
     }
 }

@@ -786,7 +786,9 @@ impl EverythingClient {
     pub fn ask(&self, request: Small) -> rt::RequestCall<Small, All> {
         self.route
             .request(
-                rt::Method::request("test.every_type.everything.ask", rt::Some(250)),
+                const {
+                    rt::Method::request("test.every_type.everything.ask", rt::Some(250))
+                },
                 request,
             )
     }
@@ -795,19 +797,25 @@ impl EverythingClient {
         &self,
         message: super::test_common::Money,
     ) -> rt::SendCall<super::test_common::Money> {
-        self.route.send(rt::Method::send("test.every_type.everything.tell"), message)
+        self.route
+            .send(const { rt::Method::send("test.every_type.everything.tell") }, message)
     }
     /// Calls `test.every_type.everything.first_name`.
     pub fn renamed(&self, request: Empty) -> rt::RequestCall<Empty, Empty> {
         self.route
             .request(
-                rt::Method::request("test.every_type.everything.first_name", rt::None),
+                const {
+                    rt::Method::request(
+                        "test.every_type.everything.first_name",
+                        rt::None,
+                    )
+                },
                 request,
             )
     }
     /// Calls `other.name`.
     pub fn named(&self, message: Small) -> rt::SendCall<Small> {
-        self.route.send(rt::Method::send("other.name"), message)
+        self.route.send(const { rt::Method::send("other.name") }, message)
     }
 }
 
@@ -859,7 +867,8 @@ impl EventLogClient {
     }
     /// Calls `test.every_type.event-log.note`.
     pub fn note(&self, message: Small) -> rt::SendCall<Small> {
-        self.route.send(rt::Method::send("test.every_type.event-log.note"), message)
+        self.route
+            .send(const { rt::Method::send("test.every_type.event-log.note") }, message)
     }
 }
 
@@ -907,7 +916,9 @@ impl AdminClient {
     pub fn drain(&self, request: Empty) -> rt::RequestCall<Empty, Empty> {
         self.route
             .request(
-                rt::Method::request("test.every_type.admin.drain", rt::Some(3600000)),
+                const {
+                    rt::Method::request("test.every_type.admin.drain", rt::Some(3600000))
+                },
                 request,
             )
     }

@@ -76,7 +76,7 @@ impl Program<'_> {
         for change in &changes {
             let loaded = self.get(file)?;
             // Places are looked up by name; beyond what is shown, that is time for nothing.
-            let item = if self.sink.is_full() {
+            let item = if self.sink.is_full(top.file, change.code.severity()) {
                 Diagnostic::new(change.code, top, change.message.as_str())
             } else {
                 describe(change, loaded, &lock, raised, old.version)

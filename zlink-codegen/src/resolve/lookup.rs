@@ -114,7 +114,7 @@ impl Lookup<'_, '_> {
                 .iter()
                 .filter_map(|import| import.unit)
                 .filter_map(name_of);
-            let help = match suggest(self.sink, &namespace.value, imported) {
+            let help = match suggest(self.sink, namespace.span, &namespace.value, imported) {
                 Some(near) => format!("did you mean `{near}.{}`?", path.name.value),
                 None => "list its file under `imports`; what an import imports itself is not visible here".to_owned(),
             };
@@ -136,7 +136,7 @@ impl Lookup<'_, '_> {
                 .iter()
                 .map(|(text, _)| *text)
                 .filter(|_| path.namespace.is_none());
-            suggest(self.sink, name, own.iter().copied().chain(built_in))
+            suggest(self.sink, path.span, name, own.iter().copied().chain(built_in))
         };
         let item = Diagnostic::new(Code::UnknownType, path.name.span, format!("`{name}` is not declared"));
         let item = match (elsewhere, near) {
@@ -174,7 +174,7 @@ impl Lookup<'_, '_> {
                 let inner_ty = self.ty(inner);
                 if !GENERIC.contains(&head.value.as_str()) {
                     let item = Diagnostic::new(Code::UnknownType, head.span, format!("`{}<…>` is no type", head.value));
-                    let item = match suggest(self.sink, &head.value, GENERIC.iter().copied()) {
+                    let item = match suggest(self.sink, head.span, &head.value, GENERIC.iter().copied()) {
                         Some(near) => item.help(format!("did you mean `{near}<…>`?")),
                         None => item.help("there are `list<…>`, `optional<…>` and `map<…>`"),
                     };

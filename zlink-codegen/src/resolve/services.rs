@@ -57,7 +57,12 @@ fn target_of(written: &syntax::Name, lookup: &mut Lookup<'_, '_>) -> Option<Targ
             written.span,
             format!("`{}` is no target", shorten(&written.value)),
         );
-        let help = match suggest(lookup.sink, &written.value, TARGETS.iter().map(|(word, _)| *word)) {
+        let help = match suggest(
+            lookup.sink,
+            written.span,
+            &written.value,
+            TARGETS.iter().map(|(word, _)| *word),
+        ) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "write `channel`, or `node` for one node named by the caller".to_owned(),
         };

@@ -5,7 +5,7 @@
 use std::ops::RangeInclusive;
 
 use super::{Name, Spanned};
-use crate::diagnostic::{Code, Diagnostic, Sink, shorten};
+use crate::diagnostic::{Code, Diagnostic, Severity, Sink, shorten};
 use crate::load::{Entry, Kind, Node, Text};
 use crate::source::{Source, Span};
 
@@ -73,7 +73,7 @@ impl Reader<'_> {
                     key.span,
                     format!("{what} has no key `{}`", shorten(name)),
                 );
-                let help = match suggest(self.sink, name, known.iter().chain(later).copied()) {
+                let help = match suggest(self.sink, key.span, name, known.iter().chain(later).copied()) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("the keys of {what} are {}", list(known)),
                 };
@@ -223,11 +223,16 @@ fn list(words: &[&str]) -> String {
         .join(", ")
 }
 
-/// The candidate that `name` is probably a misspelling of.
-pub(crate) fn suggest<'c>(sink: &Sink, name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+/// The candidate that the name at a place is probably a misspelling of.
+pub(crate) fn suggest<'c>(
+    sink: &Sink,
+    at: Span,
+    name: &str,
+    candidates: impl IntoIterator<Item = &'c str>,
+) -> Option<&'c str> {
     // A hostile file could ask for millions of comparisons that nobody would see.
     const CANDIDATES: usize = 2_000;
-    if sink.is_full() || name.len() > NAME_BYTES {
+    if sink.is_full(at.file, Severity::Error) || name.len() > NAME_BYTES {
         return None;
     }
     let wanted = name.to_ascii_lowercase();

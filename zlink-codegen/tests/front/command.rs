@@ -50,6 +50,34 @@ fn an_unreadable_file_does_not_hide_the_others() {
 }
 
 #[test]
+fn a_file_full_of_mistakes_does_not_hide_those_of_another() {
+    let room = Room::new();
+    let many: String = (0..300).map(|at| format!("  M{at}: {{ feilds: {{}} }}\n")).collect();
+    room.write(
+        "a.yaml",
+        format!("zlink: 1\nnamespace: a\nversion: 1\nmessages:\n{many}"),
+    );
+    let odd: String = (0..300).map(|at| format!("  odd{at}: {{}}\n")).collect();
+    room.write(
+        "b.yaml",
+        format!("zlink: 1\nnamespace: b\nversion: 1\nmessages:\n{odd}"),
+    );
+    room.write("c.yaml", BAD);
+    let ran = room.run(&["check", "@"]);
+    assert_eq!(ran.err.matches("error[ZL0102]").count(), 200);
+    assert_eq!(ran.err.matches("error[ZL0012]").count(), 1);
+    assert_eq!(ran.err.matches("warning[ZL0012]").count(), 1);
+    assert!(ran.err.contains("error[ZL0401]: `u9` is not declared"));
+}
+
+#[test]
+fn the_schemas_of_this_repository_are_right() {
+    let schemas = concat!(env!("CARGO_MANIFEST_DIR"), "/../schemas");
+    let ran = Room::new().run(&["check", schemas]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+}
+
+#[test]
 fn a_folder_is_every_schema_below_it_and_no_lock() {
     let room = Room::new();
     room.write("a/good.yaml", GOOD);

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::room::Room;
 use zlink_codegen::ir::{Exchange, Int, Scalar, Schema, Slot, Target, Type};
 
 fn load(name: &str) -> Schema {
@@ -118,4 +119,44 @@ fn an_imported_name_is_the_declaration_of_its_file() {
     );
     assert_eq!(schema.message(event.members[2].message).name, "Money");
     assert_eq!(event.reserved, [3]);
+}
+
+/// The wire name comes from the schema, a declared name goes before it, and neither a rename nor a method's place in
+/// the file changes it.
+///
+/// REQ: MSG-302
+#[test]
+fn a_packet_name_is_that_of_the_schema_or_the_one_it_gives() {
+    let schema = load("every_type");
+    let service = &schema.root().services[0];
+    let packet = |method: &str| {
+        let found = service.methods.iter().find(|it| it.name == method);
+        found.map(|it| it.packet.as_str()).expect("declared")
+    };
+    assert_eq!(packet("ask"), "test.every_type.everything.ask");
+    assert_eq!(packet("named"), "other.name");
+    assert_eq!(packet("renamed"), "test.every_type.everything.first_name");
+}
+
+/// The bounds of a packet name hold where it is declared, before any code exists.
+///
+/// REQ: MSG-303
+#[test]
+fn a_packet_name_has_1_to_255_bytes_and_no_nul() {
+    let room = Room::new();
+    let with = |packet: &str| {
+        let service = format!("services: {{ s: {{ methods: {{ m: {{ send: A, packet: \"{packet}\" }} }} }} }}");
+        let path = room.write(
+            "a.yaml",
+            format!("zlink: 1\nnamespace: a\nversion: 1\nmessages: {{ A: {{}} }}\n{service}\n"),
+        );
+        zlink_codegen::load(path).map(|schema| schema.root().services[0].methods[0].packet.clone())
+    };
+    let (longest, one_more) = ("p".repeat(255), "p".repeat(256));
+    assert_eq!(with(&longest).expect("255 bytes"), longest);
+    assert_eq!(with("ß").expect("two bytes"), "ß");
+    for refused in ["", &one_more, &format!("ß{}", "p".repeat(254)), "a\\0b"] {
+        let found = with(refused).expect_err("no packet name");
+        assert_eq!(found.items[0].code.as_str(), "ZL0705", "{refused}");
+    }
 }

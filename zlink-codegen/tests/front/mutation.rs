@@ -1,6 +1,9 @@
 //! Schemas with random damage never panic, and what is accepted round-trips through its lock.
 
+use std::time::{Duration, Instant};
+
 use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
 
 const SEEDS: [&str; 3] = [
     include_str!("../schemas/billing.yaml"),
@@ -103,4 +106,35 @@ proptest! {
 fn the_undamaged_seed_is_a_schema() {
     assert!(zlink_codegen::fuzz_load(SEEDS[0].as_bytes()));
     assert!(!zlink_codegen::fuzz_load(SEEDS[2].as_bytes()));
+}
+
+#[test]
+#[ignore = "a soak: `make soak` runs it for ZLINK_SOAK_SECONDS, 60 where that is not set"]
+fn soak_of_loading() {
+    let seconds = std::env::var("ZLINK_SOAK_SECONDS").map_or(60, |seconds| seconds.parse().expect("seconds"));
+    let end = Instant::now() + Duration::from_secs(seconds);
+    let schemas = (0..SEEDS.len(), prop::collection::vec(damage(), 0..20));
+    let mut cases = 0;
+    while Instant::now() < end {
+        let config = Config {
+            cases: 2_000,
+            failure_persistence: None,
+            ..Config::default()
+        };
+        cases += config.cases;
+        let outcome = TestRunner::new(config).run(&schemas, |(seed, all)| {
+            let mut bytes = SEEDS[seed].as_bytes().to_vec();
+            all.iter().for_each(|damage| apply(&mut bytes, damage));
+            let start = Instant::now();
+            let _ = zlink_codegen::fuzz_load(&bytes);
+            prop_assert!(
+                start.elapsed() < Duration::from_secs(2),
+                "it took {:?}",
+                start.elapsed()
+            );
+            Ok(())
+        });
+        outcome.unwrap_or_else(|failure| panic!("{failure}"));
+    }
+    println!("{cases} schemas loaded or refused");
 }

@@ -67,7 +67,8 @@ impl Table {
     }
 
     /// Returns the key, and whether its deadline comes before the one that the driver sleeps for.
-    pub(super) fn insert(&mut self, tick: u64) -> (Key, bool) {
+    pub(super) fn insert(&mut self, tick: u64, submitted: Option<(LinkId, Waker)>) -> (Key, bool) {
+        let (link, waker) = submitted.unzip();
         self.turns = self.turns.checked_add(1).unwrap_or(1);
         let turn = self.turns;
         let first = self.armed.is_none_or(|armed| tick < armed);
@@ -76,11 +77,10 @@ impl Table {
             tick,
             before: NONE,
             after: NONE,
-            link: None,
-            state: State::Waits(None),
+            link,
+            state: State::Waits(waker),
         });
-        // More than 2^32 requests cannot wait at once: each holds far more than one byte of memory.
-        let slot = slot as u32;
+        let slot = number(slot);
         self.thread(slot, tick);
         self.waiting += 1;
         (Key { slot, turn }, first)
@@ -108,7 +108,7 @@ impl Table {
             .slots
             .iter()
             .filter(|(_, slot)| on_link(slot))
-            .map(|(at, _)| at as u32)
+            .map(|(at, _)| number(at))
             .collect();
         ended
             .into_iter()
@@ -228,6 +228,12 @@ impl Table {
     }
 }
 
+/// The number of a slot. More than 2^32 requests cannot wait at once: each holds far more than one byte of memory.
+#[allow(clippy::cast_possible_truncation, reason = "memory ends long before")]
+fn number(slot: usize) -> u32 {
+    slot as u32
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -263,7 +269,7 @@ mod tests {
                 match step {
                     Step::Insert(tick) => {
                         let armed = model.iter().map(|(_, other)| *other).min();
-                        let (key, earlier) = table.insert(tick);
+                        let (key, earlier) = table.insert(tick, None);
                         prop_assert_eq!(earlier, armed.is_none_or(|armed| tick < armed));
                         model.push((key, tick));
                     }

@@ -10,34 +10,51 @@ use std::time::Duration;
 use crate::call::Waiting;
 use crate::clock;
 use crate::error::{ArgumentError, CallError, Error, ErrorKind};
-use crate::id::{ChannelName, MeshName, PacketName, Rid};
-use crate::mesh::OperationId;
+use crate::id::{ChannelName, MeshName, PacketName, Rid, text_hash};
+use crate::mesh::{Hashed, OperationId};
 use crate::message::codec::{self, Message};
 use crate::message::metadata::{Key, Metadata};
 
 use super::exchange::{Exchange, Step, Target};
 use super::outbound::{Caller, Outbound};
 
-/// A method of a schema, as generated clients name it.
+/// A method of a schema, as generated clients name it. Made in a constant, it costs a call nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Method {
     packet: &'static str,
+    hash: u64,
     timeout_ms: Option<u32>,
 }
 
 impl Method {
     /// A request. `timeout_ms` is the schema's own default, if it gives one.
+    ///
+    /// # Panics
+    /// Where `packet` is no packet name: in a constant, that is a compile error.
     #[must_use]
     pub const fn request(packet: &'static str, timeout_ms: Option<u32>) -> Self {
-        Self { packet, timeout_ms }
+        // Only to check it: a constant cannot be dropped.
+        std::mem::forget(PacketName::from_static(packet));
+        Self {
+            packet,
+            hash: text_hash(packet),
+            timeout_ms,
+        }
     }
 
     /// A one-way message.
+    ///
+    /// # Panics
+    /// As [`Method::request`].
     #[must_use]
     pub const fn send(packet: &'static str) -> Self {
-        Self {
-            packet,
-            timeout_ms: None,
+        Self::request(packet, None)
+    }
+
+    fn packet(self) -> Hashed<PacketName> {
+        Hashed {
+            name: PacketName::from_checked(self.packet),
+            hash: self.hash,
         }
     }
 }
@@ -61,7 +78,7 @@ impl Origin {
 #[derive(Clone, Debug)]
 pub struct ChannelRoute {
     origin: Origin,
-    channel: ChannelName,
+    channel: Hashed<ChannelName>,
     target: Target,
 }
 
@@ -82,7 +99,7 @@ impl ChannelRoute {
         };
         Self {
             origin,
-            channel,
+            channel: Hashed::new(channel),
             target,
         }
     }
@@ -153,14 +170,11 @@ struct Parts {
 }
 
 impl Parts {
-    fn new(origin: &Origin, target: Target, channel: Option<ChannelName>, method: Method) -> Self {
+    fn new(origin: &Origin, target: Target, channel: Option<Hashed<ChannelName>>, method: Method) -> Self {
         Self {
             origin: origin.clone(),
             target,
-            operation: OperationId {
-                channel,
-                packet: PacketName::from_static(method.packet),
-            },
+            operation: OperationId::of(channel, method.packet()),
             timeout: method.timeout_ms.map(|millis| Duration::from_millis(u64::from(millis))),
             metadata: Metadata::new(),
             refused: None,
@@ -262,7 +276,7 @@ impl<Q: Message, R: Message> IntoFuture for RequestCall<Q, R> {
 
 impl<Q, R> fmt::Debug for RequestCall<Q, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "RequestCall({})", self.parts.operation.packet)
+        write!(f, "RequestCall({})", self.parts.operation.packet())
     }
 }
 
@@ -343,7 +357,7 @@ impl<M: Message> IntoFuture for SendCall<M> {
 
 impl<M> fmt::Debug for SendCall<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SendCall({})", self.parts.operation.packet)
+        write!(f, "SendCall({})", self.parts.operation.packet())
     }
 }
 
@@ -403,12 +417,10 @@ impl<M: Message> Running<M> {
             let end = match step {
                 Step::Submit(ready) => {
                     let submitted = codec::encode(&self.message, |payload| {
-                        exchange.submit(ready, payload, &mut self.waiting)
+                        exchange.submit(ready, payload, cx, &mut self.waiting)
                     });
                     step = match submitted {
-                        // What waits now must be polled, or nothing wakes this call.
-                        Ok(Step::Pending) => exchange.poll(cx, &mut self.waiting),
-                        Ok(other) => other,
+                        Ok(next) => next,
                         Err(error) => Step::Failed(ArgumentError::new("message", error.to_string()).into()),
                     };
                     continue;

@@ -1,12 +1,14 @@
 //! What a handler is told beside its message. It must not offer anything that only a Spot may do.
 
 use std::fmt;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
 use crate::id::{ChannelName, MeshName, PacketName, Rid};
 use crate::message::metadata::MetadataView;
 
+use super::inbound::Entry;
 use super::outbound::{Caller, Outbound, sealed};
 
 /// How a message was sent.
@@ -41,11 +43,10 @@ impl fmt::Display for CorrelationId {
 /// What both contexts are made of.
 #[derive(Clone, Debug)]
 pub(super) struct Turn {
-    pub(super) outbound: Outbound,
+    pub(super) entry: Arc<Entry>,
     /// Encoded; checked before the turn began.
     pub(super) metadata: Bytes,
     pub(super) correlation: Option<u64>,
-    pub(super) packet: PacketName,
 }
 
 impl Turn {
@@ -74,7 +75,7 @@ macro_rules! common {
             /// The name on the wire that chose this handler.
             #[must_use]
             pub fn packet_name(&self) -> &'a PacketName {
-                &self.turn.turn.packet
+                &self.turn.turn.entry.packet
             }
 
             /// The encoding the message came in.
@@ -98,7 +99,7 @@ macro_rules! common {
 
         impl sealed::Caller for $name<'_> {
             fn outbound(&self) -> &Outbound {
-                &self.turn.turn.outbound
+                &self.turn.turn.entry.outbound
             }
 
             fn in_turn(&self) -> bool {

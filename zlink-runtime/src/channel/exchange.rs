@@ -3,6 +3,7 @@
 //!
 //! Until a link has taken the record another server may be picked; from then on the target is fixed.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -13,7 +14,7 @@ use tokio::time::Instant;
 use crate::call::{Key, Waiting};
 use crate::clock;
 use crate::error::{ArgumentError, CallError, Error, ErrorKind, Execution};
-use crate::id::Rid;
+use crate::id::{ChannelName, LinkId, Rid};
 use crate::limit::{PAYLOAD_BYTES, ROUTE_READY_TIME};
 use crate::mesh::{Lookup, OperationId, PeerLink};
 use crate::message::metadata::Metadata;
@@ -86,7 +87,24 @@ pub(super) enum Step {
 }
 
 /// A route that was found, to be used at once.
-pub(super) struct Ready(Route);
+pub(super) struct Ready {
+    route: Route,
+    /// What is left of a request's time, in milliseconds.
+    left: u32,
+}
+
+impl Ready {
+    fn new(route: Route, left: Option<Duration>) -> Self {
+        // 0 would say that there is no deadline.
+        let left = left.map_or(0, |left| u32::try_from(left.as_millis()).unwrap_or(u32::MAX).max(1));
+        Self { route, left }
+    }
+}
+
+thread_local! {
+    /// The buffer that heads are made in. Taken while in use.
+    static HEAD: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 impl Exchange {
     pub(super) fn new(
@@ -114,18 +132,25 @@ impl Exchange {
         if let Some(entry) = waiting
             && let Poll::Ready(outcome) = entry.poll(cx)
         {
-            let accepted = matches!(self.stage, Stage::Sent);
-            self.stage = Stage::Sent;
+            let stage = std::mem::replace(&mut self.stage, Stage::Sent);
             *waiting = None;
-            tracing::debug!(
-                target: "zlink::flow", phase = "completed", packet_name = %self.operation.packet,
-                error = outcome.as_ref().err().map(|error| tracing::field::display(error.kind()))
-            );
-            return match outcome {
-                Ok(reply) => Step::Reply(reply),
-                Err(error) if accepted => Step::Failed(error.into()),
-                // It was still waiting for a server or for room: nothing was submitted.
-                Err(error) => Step::Failed(Error::new(error.kind(), Execution::NotExecuted, error.message()).into()),
+            return match (stage, outcome) {
+                // Its link was lost while it waited for room there: nothing was submitted, to nobody.
+                (Stage::Room(_), Err(error)) if error.kind() == ErrorKind::Unavailable => self.again(cx, waiting),
+                (stage, outcome) => {
+                    tracing::debug!(
+                        target: "zlink::flow", phase = "completed", packet_name = %self.operation.packet(),
+                        error = outcome.as_ref().err().map(|error| tracing::field::display(error.kind()))
+                    );
+                    match outcome {
+                        Ok(reply) => Step::Reply(reply),
+                        Err(error) if matches!(stage, Stage::Sent) => Step::Failed(error.into()),
+                        // It was still waiting for a server or for room.
+                        Err(error) => {
+                            Step::Failed(Error::new(error.kind(), Execution::NotExecuted, error.message()).into())
+                        }
+                    }
+                }
             };
         }
         match &mut self.stage {
@@ -134,29 +159,35 @@ impl Exchange {
                 Poll::Pending => Step::Pending,
                 Poll::Ready(Ok(route)) => {
                     self.stage = Stage::Start;
-                    Step::Submit(Ready(route))
+                    let left = self
+                        .deadline
+                        .map(|deadline| deadline.saturating_duration_since(clock::now()));
+                    Step::Submit(Ready::new(route, left))
                 }
                 Poll::Ready(Err(error)) => Step::Failed(error.into()),
             },
             Stage::Room(sending) => match sending.as_mut().poll(cx) {
                 Poll::Pending => Step::Pending,
                 Poll::Ready(Ok(())) => self.accepted(),
-                Poll::Ready(Err(Refused::Closed)) => {
-                    // The link went while the record still waited before it: it is submitted to nobody yet.
-                    self.register(waiting);
-                    self.begin(cx, waiting)
-                }
+                Poll::Ready(Err(Refused::Closed)) => self.again(cx, waiting),
                 Poll::Ready(Err(refused)) => Step::Failed(refusal(refused)),
             },
             Stage::Sent => Step::Pending,
         }
     }
 
+    /// Finds somebody else: what waited for room is submitted to nobody yet.
+    fn again(&mut self, cx: &mut Context<'_>, waiting: &mut Option<Waiting>) -> Step {
+        *waiting = None;
+        self.stage = Stage::Start;
+        self.begin(cx, waiting)
+    }
+
     fn accepted(&mut self) -> Step {
         self.stage = Stage::Sent;
         tracing::debug!(
-            target: "zlink::flow", phase = "submitted", packet_name = %self.operation.packet,
-            channel_name = self.operation.channel.as_ref().map(|name| name.as_str()),
+            target: "zlink::flow", phase = "submitted", packet_name = %self.operation.packet(),
+            channel_name = self.operation.channel().map(ChannelName::as_str),
             kind = if self.timeout.is_some() { "request" } else { "send" }
         );
         if self.timeout.is_some() {
@@ -172,13 +203,12 @@ impl Exchange {
             HostState::Draining if self.in_turn => {}
             _ => return Step::Failed(Outbound::shutting_down().into()),
         }
-        if self.timeout.is_some() && self.deadline.is_none() {
-            self.deadline = self.timeout.map(|timeout| clock::now() + timeout);
-            self.register(waiting);
-        }
+        let left = self.time_left();
         match self.route() {
-            Ok(Some(route)) => Step::Submit(Ready(route)),
+            Ok(Some(route)) => Step::Submit(Ready::new(route, left)),
             Ok(None) => {
+                // Its deadline ends the wait for a server too.
+                *waiting = self.deadline.map(|deadline| self.outbound.pending().register(deadline));
                 self.stage = Stage::Route(self.find_route());
                 // Polled once, so that it wakes this call.
                 self.poll(cx, waiting)
@@ -187,11 +217,26 @@ impl Exchange {
         }
     }
 
-    /// A request is registered before it is submitted, so that no reply can come unknown.
-    fn register(&mut self, waiting: &mut Option<Waiting>) {
-        if let Some(deadline) = self.deadline {
-            *waiting = Some(self.outbound.pending().register(deadline));
+    /// What is left of a request's time; it begins to run at the first question.
+    fn time_left(&mut self) -> Option<Duration> {
+        let timeout = self.timeout?;
+        match self.deadline {
+            Some(deadline) => Some(deadline.saturating_duration_since(clock::now())),
+            None => {
+                self.deadline = Some(clock::now() + timeout);
+                Some(timeout)
+            }
         }
+    }
+
+    /// A request is registered before it is submitted, so that no reply can come unknown.
+    fn register(&self, link: LinkId, cx: &Context<'_>, waiting: &mut Option<Waiting>) -> Option<Key> {
+        let deadline = self.deadline?;
+        match waiting {
+            Some(entry) => entry.on_link(link),
+            None => *waiting = Some(self.outbound.pending().register_on(deadline, link, cx)),
+        }
+        waiting.as_ref().map(Waiting::key)
     }
 
     /// Finds somebody without waiting; `None` where waiting may help.
@@ -277,44 +322,63 @@ impl Exchange {
         })
     }
 
-    /// Submits the encoded payload over the route that was found: once, and then the target is fixed.
-    pub(super) fn submit(&mut self, ready: Ready, payload: &[u8], waiting: &mut Option<Waiting>) -> Step {
+    /// Submits the encoded payload over the route that was found: once, and then the target is fixed. What waits after
+    /// that wakes `cx`.
+    pub(super) fn submit(
+        &mut self,
+        ready: Ready,
+        payload: &[u8],
+        cx: &mut Context<'_>,
+        waiting: &mut Option<Waiting>,
+    ) -> Step {
         if payload.len() > PAYLOAD_BYTES {
             return Step::Failed(too_large(payload.len(), PAYLOAD_BYTES).into());
         }
-        match ready.0 {
-            Route::Own(own, rid) => self.submit_own(own, rid, payload, waiting),
-            Route::Link(peer) => self.submit_link(peer, payload, waiting),
+        let left = ready.left;
+        match ready.route {
+            Route::Own(own, rid) => {
+                let key = self.register(super::reply::LOCAL, cx, waiting);
+                let mut record = Vec::with_capacity(64 + payload.len());
+                self.head(&mut record, None, key.map(|key| (key, left)));
+                record.extend_from_slice(payload);
+                self.stage = Stage::Room(Inbound::deliver_local(own, rid, record.into()));
+                self.poll(cx, waiting)
+            }
+            Route::Link(peer) => self.submit_link(peer, left, payload, cx, waiting),
         }
     }
 
-    fn submit_link(&mut self, mut peer: Arc<PeerLink>, payload: &[u8], waiting: &mut Option<Waiting>) -> Step {
-        let mut head = Vec::with_capacity(64);
+    fn submit_link(
+        &mut self,
+        mut peer: Arc<PeerLink>,
+        left: u32,
+        payload: &[u8],
+        cx: &mut Context<'_>,
+        waiting: &mut Option<Waiting>,
+    ) -> Step {
+        let mut head = HEAD.take();
         // A link that has just ended takes nothing. Selection hears of it in a moment; there are at most as many such
         // links as candidates, and the bound only keeps a misbehaving selector from spinning.
         for _ in 0..64 {
             head.clear();
-            self.head(
-                &mut head,
-                peer.operation(&self.operation),
-                waiting.as_ref().map(Waiting::key),
-            );
-            if let Some(entry) = waiting {
-                entry.on_link(peer.id());
-            }
+            let key = self.register(peer.id(), cx, waiting);
+            self.head(&mut head, peer.operation(&self.operation), key.map(|key| (key, left)));
             let record = Record { head: &head, payload };
             match peer.try_send(Lane::Data, record) {
-                Ok(()) => return self.accepted(),
+                Ok(()) => {
+                    HEAD.set(head);
+                    return self.accepted();
+                }
                 Err(Refused::TooLarge) => return Step::Failed(too_large(record.len(), peer.max_record()).into()),
                 Err(Refused::Full) => {
                     head.extend_from_slice(payload);
                     self.stage = Stage::Room(self.wait_for_room(&peer, head));
-                    return Step::Pending;
+                    return self.poll(cx, waiting);
                 }
                 Err(Refused::Closed) => match (&self.target, self.route()) {
                     (Target::Channel(_), Ok(Some(Route::Link(next)))) => {
                         // What the lost link ended was never submitted.
-                        self.register(waiting);
+                        *waiting = None;
                         peer = next;
                     }
                     _ => break,
@@ -326,7 +390,17 @@ impl Exchange {
     }
 
     fn wait_for_room(&self, peer: &Arc<PeerLink>, record: Vec<u8>) -> BoxFuture<'static, Result<(), Refused>> {
-        let sending = peer.send(Lane::Data, record);
+        let mut sending = peer.send(Lane::Data, record);
+        if let Target::Channel(path) = &self.target {
+            let (path, link, room) = (path.clone(), peer.id(), sending);
+            sending = Box::pin(async move {
+                tokio::select! {
+                    biased;
+                    sent = room => sent,
+                    () = path.passed_over(link) => Err(Refused::Closed),
+                }
+            });
+        }
         // A request is ended by its deadline, which its entry keeps.
         match self.outbound.send_timeout().filter(|_| self.timeout.is_none()) {
             None => sending,
@@ -336,31 +410,16 @@ impl Exchange {
         }
     }
 
-    fn submit_own(&mut self, own: Arc<Inbound>, rid: Rid, payload: &[u8], waiting: &mut Option<Waiting>) -> Step {
-        let mut record = Vec::with_capacity(64 + payload.len());
-        self.head(&mut record, None, waiting.as_ref().map(Waiting::key));
-        record.extend_from_slice(payload);
-        if let Some(entry) = waiting {
-            entry.on_link(super::reply::LOCAL);
-        }
-        self.stage = Stage::Room(Inbound::deliver_local(own, rid, record.into()));
-        Step::Pending
-    }
-
-    fn head(&self, out: &mut Vec<u8>, number: Option<u32>, key: Option<Key>) {
+    fn head(&self, out: &mut Vec<u8>, number: Option<u32>, request: Option<(Key, u32)>) {
         let operation = match number {
             Some(number) => OperationRef::Number(number),
             None => OperationRef::Named {
-                channel: self.operation.channel.as_ref().map_or("", |name| name.as_str()),
-                packet: self.operation.packet.as_str(),
+                channel: self.operation.channel().map_or("", ChannelName::as_str),
+                packet: self.operation.packet().as_str(),
             },
         };
-        let left = |deadline: Instant| deadline.saturating_duration_since(clock::now()).as_millis();
-        let request = key.zip(self.deadline).map(|(key, deadline)| {
-            // 0 would say that there is no deadline.
-            (key.to_wire(), u32::try_from(left(deadline)).unwrap_or(u32::MAX).max(1))
-        });
-        let to_channel = self.operation.channel.is_some();
+        let request = request.map(|(key, left)| (key.to_wire(), left));
+        let to_channel = self.operation.channel().is_some();
         let metadata = self.metadata.as_bytes();
         wire::call(
             out,

@@ -59,8 +59,10 @@ pub(crate) struct Inbound {
 }
 
 /// One operation and its handlers.
-struct Entry {
-    packet: PacketName,
+pub(super) struct Entry {
+    /// The calling side of its host, for what its handlers call.
+    pub(super) outbound: Outbound,
+    pub(super) packet: PacketName,
     handlers: Handlers,
     queue: Queue,
 }
@@ -134,12 +136,10 @@ impl Inbound {
         let mut ids = Vec::new();
         for (channel, handlers, queue) in config.channels {
             for (packet, kinds) in by_packet(handlers) {
-                ids.push(OperationId {
-                    channel: Some(channel.clone()),
-                    packet: packet.clone(),
-                });
+                ids.push(OperationId::new(Some(channel.clone()), packet.clone()));
                 let handlers = Handlers::Channel(channel.clone(), kinds);
                 entries.push(Arc::new(Entry {
+                    outbound: config.outbound.clone(),
                     packet,
                     handlers,
                     queue: queue.clone(),
@@ -148,12 +148,10 @@ impl Inbound {
         }
         if let Some((mesh, handlers, queue)) = config.node {
             for (packet, kinds) in by_packet(handlers) {
-                ids.push(OperationId {
-                    channel: None,
-                    packet: packet.clone(),
-                });
+                ids.push(OperationId::new(None, packet.clone()));
                 let handlers = Handlers::Node(mesh.clone(), kinds);
                 entries.push(Arc::new(Entry {
+                    outbound: config.outbound.clone(),
                     packet,
                     handlers,
                     queue: queue.clone(),
@@ -187,7 +185,7 @@ impl Inbound {
                 };
                 let packet = PacketName::new(std::str::from_utf8(packet.of(record)).ok()?).ok()?;
                 self.numbers
-                    .get(&OperationId { channel, packet })
+                    .get(&OperationId::new(channel, packet))
                     .and_then(|number| self.entries.get(*number))
             }
         }
@@ -201,7 +199,7 @@ impl Inbound {
                 Origin::Link(peer) => ReplyRoute::Link(peer.clone()),
                 Origin::Own(_) => ReplyRoute::Local(self.outbound.pending().clone()),
             };
-            ReplyTo::new(route, correlation, self.outbound.runtime().clone())
+            ReplyTo::new(route, correlation)
         });
         let request = call.correlation.is_some();
         let Some(entry) = self.entry(&record, &call).filter(|entry| entry.handlers.has(request)) else {
@@ -228,7 +226,6 @@ impl Inbound {
             packet_name = %entry.packet, source_rid = %source, correlation_id = call.correlation
         );
         let job = CallJob {
-            outbound: self.outbound.clone(),
             entry: entry.clone(),
             source: matches!(entry.handlers, Handlers::Node(..)).then(|| source.clone()),
             record,
@@ -293,7 +290,7 @@ impl Inbound {
             }
             Some(correlation) => {
                 let route = ReplyRoute::Link(peer.clone());
-                let reply = ReplyTo::new(route, correlation, self.outbound.runtime().clone());
+                let reply = ReplyTo::new(route, correlation);
                 refuse(
                     "invalid_frame",
                     "channel",
@@ -358,6 +355,24 @@ impl Upcall for Inbound {
     }
 }
 
+impl Entry {
+    /// What a handler's run is seen as, where somebody looks: a span that nobody wants still costs its making.
+    fn span(&self) -> tracing::Span {
+        if !tracing::enabled!(target: "zlink::flow", tracing::Level::DEBUG) {
+            return tracing::Span::none();
+        }
+        tracing::debug_span!(
+            target: "zlink::flow", "handle", surface = self.handlers.surface(), packet_name = %self.packet
+        )
+    }
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Entry({})", self.packet)
+    }
+}
+
 impl fmt::Debug for Inbound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Inbound")
@@ -368,7 +383,6 @@ impl fmt::Debug for Inbound {
 
 /// A call that waits in its queue.
 pub(crate) struct CallJob {
-    outbound: Outbound,
     entry: Arc<Entry>,
     source: Option<Rid>,
     record: Bytes,
@@ -381,13 +395,13 @@ impl Job for CallJob {
     type Turn = CallTurn;
 
     fn start(self) -> Option<CallTurn> {
-        let entry = self.entry.clone();
+        let (entry, is_request) = (self.entry.clone(), self.call.correlation.is_some());
         match self.begin() {
-            Ok(running) => running.map(|running| {
-                let span = tracing::debug_span!(
-                    target: "zlink::flow", "handle", surface = entry.handlers.surface(), packet_name = %entry.packet
-                );
-                CallTurn { running, entry, span }
+            Ok(running) => running.map(|running| CallTurn {
+                span: entry.span(),
+                running,
+                entry,
+                is_request,
             }),
             Err(refusal) => {
                 refuse("decode_error", entry.handlers.surface(), refusal);
@@ -413,6 +427,7 @@ impl Job for CallJob {
 pub(crate) struct CallTurn {
     running: BoxFuture<'static, ()>,
     entry: Arc<Entry>,
+    is_request: bool,
     /// What handlers log stands inside it.
     span: tracing::Span,
 }
@@ -432,9 +447,10 @@ impl execution::Turn for CallTurn {
             Abandoned::Panicked(text) => ("handler_exception", text.as_str()),
             Abandoned::Stopped => ("shutdown", "the host stopped before the handler ended"),
         };
+        let action = if self.is_request { "reply_error" } else { "drop" };
         tracing::error!(
             target: "zlink::dispatch", event_id = "zlink.dispatch_error", surface = self.entry.handlers.surface(),
-            packet_name = %self.entry.packet, outcome = "failed", reason, action = "reply_error", text
+            packet_name = %self.entry.packet, outcome = "failed", reason, action, text
         );
     }
 }
@@ -442,7 +458,6 @@ impl execution::Turn for CallTurn {
 impl CallJob {
     fn begin(self) -> Result<Option<BoxFuture<'static, ()>>, Refusal> {
         let Self {
-            outbound,
             entry,
             source,
             record,
@@ -478,14 +493,13 @@ impl CallJob {
             });
         }
         let turn = Turn {
-            outbound,
+            entry: entry.clone(),
             metadata: if call.metadata.is_empty() {
                 Bytes::new()
             } else {
                 call.metadata.share(&record)
             },
             correlation: call.correlation,
-            packet: entry.packet.clone(),
         };
         let payload = call.payload.of(&record);
         let request = call.correlation.is_some();

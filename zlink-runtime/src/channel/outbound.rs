@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 use crate::call::Pending;
@@ -46,7 +45,6 @@ pub struct Outbound(Arc<Inner>);
 
 struct Inner {
     pending: Pending,
-    runtime: Handle,
     state: AtomicU8,
     stopped: Notify,
     request_timeout: Duration,
@@ -68,10 +66,9 @@ pub(super) struct LocalMesh {
 }
 
 impl Outbound {
-    pub(crate) fn new(runtime: Handle, request_timeout: Duration, send_timeout: Option<Duration>) -> Self {
+    pub(crate) fn new(request_timeout: Duration, send_timeout: Option<Duration>) -> Self {
         Self(Arc::new(Inner {
             pending: Pending::new(),
-            runtime,
             state: AtomicU8::new(HostState::Serving as u8),
             stopped: Notify::new(),
             request_timeout,
@@ -117,10 +114,6 @@ impl Outbound {
 
     pub(crate) fn pending(&self) -> &Pending {
         &self.0.pending
-    }
-
-    pub(super) fn runtime(&self) -> &Handle {
-        &self.0.runtime
     }
 
     pub(super) fn request_timeout(&self) -> Duration {

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::error::{Error, ErrorKind};
-use crate::id::{ChannelName, MeshName, Rid};
+use crate::id::{ChannelName, LinkId, MeshName, Rid};
 use crate::mesh::{Links, PeerLink, PeerView};
 use crate::routing::select::{Candidate, Selector};
 
@@ -113,6 +113,24 @@ impl ChannelPath {
             changed.as_mut().enable();
             if let Some(peer) = self.pick() {
                 return peer;
+            }
+            changed.await;
+        }
+    }
+
+    /// Waits until selection has servers, and that link no more: it was lost, its server drains or has weight 0 now.
+    /// Dropping the future is harmless.
+    pub(crate) async fn passed_over(&self, link: LinkId) {
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            let others = {
+                let candidates = &self.seen.lock().candidates;
+                !candidates.is_empty() && candidates.iter().all(|(.., peer)| peer.id() != link)
+            };
+            if others {
+                return;
             }
             changed.await;
         }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tokio::runtime::Handle;
 
 use crate::call::{Key, Pending};
 use crate::error::{Error, ErrorKind};
@@ -30,16 +29,14 @@ pub(super) enum ReplyRoute {
 pub(super) struct ReplyTo {
     route: ReplyRoute,
     correlation: u64,
-    runtime: Handle,
     answered: bool,
 }
 
 impl ReplyTo {
-    pub(super) fn new(route: ReplyRoute, correlation: u64, runtime: Handle) -> Self {
+    pub(super) fn new(route: ReplyRoute, correlation: u64) -> Self {
         Self {
             route,
             correlation,
-            runtime,
             answered: false,
         }
     }
@@ -115,7 +112,7 @@ impl ReplyTo {
                 whole.extend_from_slice(record.head);
                 whole.extend_from_slice(record.payload);
                 let sending = peer.send(Lane::Completion, whole);
-                self.runtime.spawn(async move {
+                peer.runtime().spawn(async move {
                     // A link that ends has no caller any more.
                     let _ = sending.await;
                 });

@@ -43,6 +43,10 @@ impl Workers {
     }
 
     /// What a watchdog reads: one beat per worker.
+    #[allow(
+        dead_code,
+        reason = "the watchdog that names a handler which blocks its thread is not built yet"
+    )]
     pub(crate) fn beats(&self) -> &Arc<[Beat]> {
         &self.beats
     }
@@ -76,6 +80,10 @@ pub(crate) struct Beat(AtomicU64);
 impl Beat {
     /// The number of the turn it is in: two equal readings some time apart are one and the same poll. `None` while
     /// it is in none.
+    #[allow(
+        dead_code,
+        reason = "the watchdog that names a handler which blocks its thread is not built yet"
+    )]
     pub(crate) fn turn(&self) -> Option<u64> {
         let beat = self.0.load(Ordering::Relaxed);
         (beat % 2 == 1).then_some(beat / 2)
@@ -122,6 +130,10 @@ impl<'a> Budget<'a> {
     pub(super) fn is_spent(&mut self) -> bool {
         if self.owner >= OWNER_JOBS {
             return true;
+        }
+        // In a model no time passes: it must run the same way twice.
+        if cfg!(zlink_loom) {
+            return false;
         }
         if self.jobs.is_power_of_two() || self.jobs.is_multiple_of(16) {
             self.spent = clock::now().duration_since(self.started) >= OWNER_TIME;

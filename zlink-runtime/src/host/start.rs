@@ -40,7 +40,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     let transport = builder.transport.clone();
     let plan = validate(builder).map_err(StartError::new)?;
     let mut ground = Ground {
-        outbound: Outbound::new(runtime.clone(), request_timeout, send_timeout),
+        outbound: Outbound::new(request_timeout, send_timeout),
         permits: HostPermits::with_limits(plan.limits),
         workers: Workers::spawn(&runtime, workers),
         runtime,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use rustc_hash::FxHashMap;
 
-use crate::id::{ChannelName, Generation, MAX_ID_BYTES, MeshName, PacketName, Rid};
+use crate::id::{ChannelName, Generation, MAX_ID_BYTES, MeshName, PacketName, Rid, text_hash};
 use crate::limit::{ENDPOINT_BYTES, MAX_WEIGHT};
 use crate::wire;
 
@@ -57,10 +57,56 @@ impl fmt::Display for Scope {
 }
 
 /// Something that can be sent or requested: a packet of a channel, or of the node itself.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OperationId {
-    pub(crate) channel: Option<ChannelName>,
-    pub(crate) packet: PacketName,
+    /// Of both names. Callers know it beforehand: every call looks an operation up.
+    hash: u64,
+    channel: Option<ChannelName>,
+    packet: PacketName,
+}
+
+/// A name and its [`text_hash`].
+#[derive(Clone, Debug)]
+pub(crate) struct Hashed<N> {
+    pub(crate) name: N,
+    pub(crate) hash: u64,
+}
+
+impl Hashed<ChannelName> {
+    pub(crate) fn new(name: ChannelName) -> Self {
+        let hash = text_hash(name.as_str());
+        Self { name, hash }
+    }
+}
+
+impl OperationId {
+    pub(crate) fn new(channel: Option<ChannelName>, packet: PacketName) -> Self {
+        let hash = text_hash(packet.as_str());
+        Self::of(channel.map(Hashed::new), Hashed { name: packet, hash })
+    }
+
+    pub(crate) fn of(channel: Option<Hashed<ChannelName>>, packet: Hashed<PacketName>) -> Self {
+        let hash = channel.as_ref().map_or(0, |channel| channel.hash.rotate_left(32));
+        Self {
+            hash: hash ^ packet.hash,
+            channel: channel.map(|channel| channel.name),
+            packet: packet.name,
+        }
+    }
+
+    pub(crate) fn channel(&self) -> Option<&ChannelName> {
+        self.channel.as_ref()
+    }
+
+    pub(crate) fn packet(&self) -> &PacketName {
+        &self.packet
+    }
+}
+
+impl std::hash::Hash for OperationId {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
 }
 
 /// What a receiver handles, by number. The number is what travels.
@@ -197,10 +243,7 @@ impl NodeInfo {
             } else {
                 Some(ChannelName::new(operation.channel)?)
             };
-            Ok(OperationId {
-                channel,
-                packet: PacketName::new(operation.packet)?,
-            })
+            Ok(OperationId::new(channel, PacketName::new(operation.packet)?))
         });
         let bad_id = |error: crate::id::InvalidId| invalid(error.to_string());
         Ok(Self {

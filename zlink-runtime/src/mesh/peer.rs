@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use crate::id::{Generation, LinkId, Rid};
@@ -27,6 +28,7 @@ pub(crate) struct PeerLink {
     retire_sent: AtomicBool,
     retire_received: AtomicBool,
     liveness: Mutex<Liveness>,
+    runtime: Handle,
 }
 
 impl PeerLink {
@@ -41,6 +43,7 @@ impl PeerLink {
             retire_sent: AtomicBool::new(false),
             retire_received: AtomicBool::new(false),
             liveness: Mutex::new(Liveness::new(ready)),
+            runtime: Handle::current(),
         }
     }
 
@@ -77,6 +80,11 @@ impl PeerLink {
     /// Waits for room and takes the record; dropping the future withdraws it.
     pub(crate) fn send(&self, lane: Lane, record: Vec<u8>) -> BoxFuture<'static, Result<(), Refused>> {
         self.link.send(lane, record)
+    }
+
+    /// Where what this link still has to do runs.
+    pub(crate) fn runtime(&self) -> &Handle {
+        &self.runtime
     }
 
     pub(crate) fn link(&self) -> &Arc<dyn Link> {

@@ -90,11 +90,6 @@ impl<T: Clone> Selector<T> {
         state.targets.get(index).cloned()
     }
 
-    /// How many members can be picked.
-    pub(crate) fn len(&self) -> usize {
-        lock(&self.state).targets.len()
-    }
-
     /// Swaps in a new list. Members that stay keep their accumulators, whatever became of their weight or target;
     /// of two with the same identity the first counts. Calls that pick meanwhile are served by the new list, one
     /// pass per pick, until its cycle has been found, within [`SELECT_TIME`] or not at all.

@@ -1,6 +1,9 @@
 //! The golden vectors that every language is held to, and the edges of the record format.
 
+use std::time::{Duration, Instant};
+
 use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 
 use super::*;
@@ -376,4 +379,50 @@ proptest! {
             let _ = meaning(&record);
         }
     }
+}
+
+/// Damaged records, and what a mesh reads of them before it knows the peer.
+#[test]
+#[ignore = "a soak: `make soak` runs it for ZLINK_SOAK_SECONDS, 60 where that is not set"]
+fn soak_of_records() {
+    let seconds = std::env::var("ZLINK_SOAK_SECONDS").map_or(60, |seconds| seconds.parse().expect("seconds"));
+    let end = Instant::now() + Duration::from_secs(seconds);
+    let records: Vec<Vec<u8>> = written().into_iter().map(|(_, record)| record).collect();
+    let byte = prop_oneof![any::<u8>(), Just(0), Just(0xff), Just(0x7f)];
+    let damage = proptest::collection::vec((any::<prop::sample::Index>(), byte), 0..8);
+    let tail = proptest::collection::vec(any::<u8>(), 0..40);
+    let damaged = (0..records.len(), damage, any::<prop::sample::Index>(), tail);
+    let mut cases = 0;
+    while Instant::now() < end {
+        let config = Config {
+            cases: 20_000,
+            failure_persistence: None,
+            ..Config::default()
+        };
+        cases += config.cases;
+        let outcome = TestRunner::new(config).run(&damaged, |(record, damage, cut, tail)| {
+            let mut record = records[record].clone();
+            damage
+                .into_iter()
+                .for_each(|(at, byte)| *at.get_mut(&mut record) = byte);
+            if tail.len() < 20 {
+                record.truncate(cut.index(record.len() + 1));
+            }
+            record.extend(tail);
+            let start = Instant::now();
+            if let Ok(Incoming::Service(_, body)) = parse(&record) {
+                let body = body.of(&record);
+                let _ = (decode::<Hello>(body), decode::<Update>(body), decode::<Reject>(body));
+            }
+            let _ = meaning(&record);
+            prop_assert!(
+                start.elapsed() < Duration::from_secs(1),
+                "it took {:?}",
+                start.elapsed()
+            );
+            Ok(())
+        });
+        outcome.unwrap_or_else(|failure| panic!("{failure}"));
+    }
+    println!("{cases} records read or refused");
 }

@@ -1,8 +1,10 @@
 //! What the contract tests share: hosts, a handler that does as its message says, waits with a deadline, the events
 //! that a host leaves, and a peer that says whatever a test wants. It must not judge anything.
 
+mod craft;
 mod desk;
 mod events;
+mod pair;
 mod raw;
 
 use std::collections::HashMap;
@@ -16,9 +18,11 @@ use zlink_runtime::id::{MeshName, Rid};
 use zlink_runtime::prelude::*;
 use zlink_runtime::{HostBuilder, MeshBuilder, PeerState};
 
+pub(crate) use craft::{Craft, answer, correlation_of, encoded, metadata_block, reply_to, sized, timeout_of};
 pub(crate) use desk::Desk;
 pub(crate) use events::Events;
-pub(crate) use raw::{Raw, hello, hello_of, record, request, send};
+pub(crate) use pair::{WAYS, Way, at_rest, calling, candidates, raw_client, raw_server, serving};
+pub(crate) use raw::{Raw, hello, hello_of, record};
 
 /// How long anything may take that should happen at once; only failing tests wait that long.
 pub(crate) const SOON: Duration = Duration::from_secs(10);

@@ -15,5 +15,6 @@ mod errors;
 mod execution;
 mod messages;
 mod permits;
+mod reroute;
 mod startup;
 mod topology;

@@ -8,8 +8,8 @@ use parking_lot::Mutex;
 use zlink_runtime::id::{Generation, Rid};
 use zlink_runtime::permit::{HostPermits, Permit};
 use zlink_runtime::transport::{
-    Acceptor, CloseReason, Endpoint, Flow, Lane, Lanes, Link, LinkConfig, LinkTransport, Listener, Offer, Sink,
-    SocketType, Transport,
+    Acceptor, CloseReason, Endpoint, Flow, Lane, Lanes, Link, LinkConfig, LinkTransport, Listener, Offer, Peer, Record,
+    Sink, SocketType, Transport,
 };
 
 /// The kind byte that tests use for completions.
@@ -62,11 +62,12 @@ pub(crate) struct Heard {
 
 /// A sink that remembers; `keep` decides whether permits and records are kept.
 #[derive(Clone, Default)]
-pub(crate) struct Collector(Arc<Mutex<Heard>>);
+pub(crate) struct Collector(Arc<Mutex<Heard>>, Arc<tokio::sync::Notify>);
 
 impl Sink for Collector {
     fn record(&self, lane: Lane, record: Bytes, permit: Option<Permit>) {
         self.0.lock().records.push((lane, record, permit));
+        self.1.notify_one();
     }
 
     fn ending(&self) {
@@ -96,6 +97,18 @@ impl Collector {
                 .map(|(_, r, _)| number(r))
                 .collect()
         })
+    }
+
+    /// Waits until there are more records than that, for at most ten seconds.
+    pub(crate) async fn more_than(&self, count: usize) {
+        let more = async {
+            while self.len() <= count {
+                self.1.notified().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(10), more)
+            .await
+            .expect("a record in time");
     }
 
     /// Gives all permits back.
@@ -203,4 +216,241 @@ pub(crate) fn until(what: &'static str, mut condition: impl FnMut() -> bool) -> 
 /// Polls a future once, outside any task.
 pub(crate) fn futures_poll<F: Future + Unpin>(future: &mut F) -> std::task::Poll<F::Output> {
     std::pin::Pin::new(future).poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
+}
+
+/// Runs futures in this task until all are done.
+pub(crate) async fn futures_all<F: Future>(futures: impl IntoIterator<Item = F>) {
+    let mut running: Vec<_> = futures.into_iter().map(|future| Some(Box::pin(future))).collect();
+    std::future::poll_fn(|cx| {
+        for slot in &mut running {
+            if slot.as_mut().is_some_and(|future| future.as_mut().poll(cx).is_ready()) {
+                *slot = None;
+            }
+        }
+        if running.iter().all(Option::is_none) {
+            std::task::Poll::Ready(())
+        } else {
+            std::task::Poll::Pending
+        }
+    })
+    .await;
+}
+
+impl End {
+    /// Sends numbered records, and waits for each to come back as a completion.
+    pub(crate) async fn round_trips(&self, count: u32) {
+        for n in 0..count {
+            let before = self.heard.len();
+            self.link
+                .send(Lane::Data, record(ORDINARY, n, 100))
+                .await
+                .expect("an open link");
+            self.heard.more_than(before).await;
+            assert_eq!(self.heard.with(|heard| number(&heard.records[before].1)), n);
+        }
+    }
+}
+
+/// Sends each record back as a completion, and gives its permit back.
+pub(crate) struct EchoSink(Arc<dyn Link>, Arc<Mutex<Numbers>>);
+
+#[derive(Default)]
+struct Numbers {
+    links: Vec<Arc<dyn Link>>,
+    peer: Option<Peer>,
+    accepted: usize,
+    closed: usize,
+}
+
+impl EchoSink {
+    pub(crate) fn new(link: Arc<dyn Link>) -> Arc<Self> {
+        Arc::new(Self(link, Arc::default()))
+    }
+}
+
+impl Sink for EchoSink {
+    fn record(&self, _: Lane, record: Bytes, _: Option<Permit>) {
+        let mut reply = record.to_vec();
+        if let Some(kind) = reply.get_mut(1) {
+            *kind = COMPLETION;
+        }
+        // A peer that floods without reading gets no echo: a sink must not wait.
+        let _ = self.0.try_send(
+            Lane::Completion,
+            Record {
+                head: &reply,
+                payload: &[],
+            },
+        );
+    }
+
+    fn closed(&self, _: &CloseReason) {
+        let mut numbers = self.1.lock();
+        numbers.closed += 1;
+        numbers.links.retain(|link| link.id() != self.0.id());
+    }
+}
+
+struct EchoAcceptor(Arc<Mutex<Numbers>>);
+
+impl Acceptor for EchoAcceptor {
+    fn accepted(&self, link: Arc<dyn Link>) {
+        let mut numbers = self.0.lock();
+        numbers.accepted += 1;
+        numbers.links.push(link.clone());
+        numbers.peer = Some(link.peer().clone());
+        drop(numbers);
+        link.start(Arc::new(EchoSink(link.clone(), self.0.clone())));
+        link.admit(1 << 20);
+    }
+}
+
+/// A listener that admits everybody and echoes.
+pub(crate) struct Echo {
+    listener: Box<dyn Listener>,
+    numbers: Arc<Mutex<Numbers>>,
+    pub(crate) permits: HostPermits,
+}
+
+impl Echo {
+    pub(crate) async fn bind(transport: &dyn Transport, endpoint: &str) -> Self {
+        let (numbers, permits) = (Arc::default(), HostPermits::new(1000));
+        let acceptor = Arc::new(EchoAcceptor(Arc::clone(&numbers)));
+        let listener = transport
+            .bind(&endpoint.parse().unwrap(), offer("echo", &permits), acceptor)
+            .await
+            .unwrap();
+        Self {
+            listener,
+            numbers,
+            permits,
+        }
+    }
+
+    pub(crate) fn endpoint(&self) -> &Endpoint {
+        self.listener.endpoint()
+    }
+
+    pub(crate) fn acceptor(&self) -> Arc<dyn Acceptor> {
+        Arc::new(EchoAcceptor(self.numbers.clone()))
+    }
+
+    pub(crate) fn accepted(&self) -> usize {
+        self.numbers.lock().accepted
+    }
+
+    pub(crate) fn closed(&self) -> usize {
+        self.numbers.lock().closed
+    }
+
+    /// Who came last.
+    pub(crate) fn peer(&self) -> Option<Peer> {
+        self.numbers.lock().peer.clone()
+    }
+
+    pub(crate) fn links(&self) -> Vec<Arc<dyn Link>> {
+        self.numbers.lock().links.clone()
+    }
+
+    pub(crate) async fn client(&self, identity: &str) -> End {
+        self.client_by(&transport(), identity).await
+    }
+
+    pub(crate) async fn client_by(&self, transport: &dyn Transport, identity: &str) -> End {
+        let permits = HostPermits::new(1000);
+        let link = transport
+            .dial(self.endpoint(), offer(identity, &permits))
+            .await
+            .unwrap();
+        End::new(link, &permits, 1 << 20)
+    }
+}
+
+/// Another process of this test program, in a role of `crowd::child`. It is killed when it is dropped.
+pub(crate) struct Child {
+    process: tokio::process::Child,
+    lines: tokio::io::Lines<tokio::io::BufReader<tokio::process::ChildStdout>>,
+}
+
+/// What a child says starts so; the test harness in it says other things.
+const SAYS: &str = "child: ";
+
+impl Child {
+    pub(crate) async fn start(role: &str, endpoint: &str) -> Self {
+        use tokio::io::AsyncBufReadExt;
+        let mut process = tokio::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "a_child_of_another_test", "--ignored", "--nocapture"])
+            .env("ZLINK_TEST_CHILD", format!("{role} {endpoint}"))
+            .stdin(std::process::Stdio::null())
+            .stdout(std::process::Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let lines = tokio::io::BufReader::new(process.stdout.take().unwrap()).lines();
+        Self { process, lines }
+    }
+
+    pub(crate) fn say(what: impl std::fmt::Display) {
+        println!("\n{SAYS}{what}");
+    }
+
+    pub(crate) async fn line(&mut self) -> String {
+        let next = async {
+            loop {
+                let line = self.lines.next_line().await.unwrap().expect("the child has ended");
+                if let Some(said) = line.strip_prefix(SAYS) {
+                    return said.to_owned();
+                }
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), next)
+            .await
+            .expect("a word from the child")
+    }
+
+    fn id(&self) -> u32 {
+        self.process.id().expect("it runs")
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        let killed = std::process::Command::new("kill")
+            .arg(format!("-{name}"))
+            .arg(self.id().to_string())
+            .status();
+        assert!(killed.unwrap().success());
+    }
+
+    pub(crate) fn is_alive(&mut self) -> bool {
+        self.process.try_wait().unwrap().is_none()
+    }
+
+    /// What it has used so far.
+    pub(crate) fn processor_time(&self) -> Duration {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.id())).unwrap();
+        let fields: Vec<_> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+        let ticks = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
+        Duration::from_millis(ticks * 10)
+    }
+}
+
+/// This process's resident memory, in bytes.
+pub(crate) fn resident() -> usize {
+    let status = std::fs::read_to_string("/proc/self/statm").unwrap();
+    status.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() * 4096
+}
+
+/// Lets this process have as many descriptors as it may.
+pub(crate) fn raise_descriptors() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    setrlimit(Resource::Nofile, limit).unwrap();
+}
+
+/// Lets this process have so many descriptors.
+pub(crate) fn limit_descriptors(count: u64) {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = Some(count);
+    setrlimit(Resource::Nofile, limit).unwrap();
 }

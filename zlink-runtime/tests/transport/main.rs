@@ -8,5 +8,19 @@
 )]
 
 mod basics;
+mod cancel;
+mod crowd;
+mod hostile;
+mod interop;
 mod kit;
 mod pressure;
+
+/// Not a test: what the child processes of tests run.
+#[tokio::test]
+#[ignore = "the other tests start it"]
+async fn a_child_of_another_test() {
+    if let Ok(told) = std::env::var("ZLINK_TEST_CHILD") {
+        let (role, endpoint) = told.split_once(' ').unwrap();
+        crowd::child(role, endpoint).await;
+    }
+}

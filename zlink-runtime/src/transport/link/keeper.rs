@@ -19,13 +19,12 @@ const SILENT_TICKS: u32 = 3;
 /// A peer's TTL counts as at least this: it is told in tenths of a second.
 const SHORTEST_TTL: Duration = Duration::from_millis(100);
 
+/// How often a plain ZeroMQ peer is looked after: its patience with us is not told, and often a second or less.
+const PLAIN_TICK: Duration = Duration::from_millis(300);
+
 /// Runs until the link is closed, then ends everything that belongs to it, and tells the sink.
 pub(super) async fn run(shared: Arc<Shared>) {
-    let mut pulse = Pulse {
-        at: shared.since,
-        heard: 0,
-        silent: 0,
-    };
+    let mut pulse = Pulse::new(shared.since);
     let mut seen = 0;
     loop {
         let now = shared.state.now();
@@ -67,44 +66,54 @@ fn next(shared: &Shared, state: &Now, pulse: &mut Pulse) -> Option<Instant> {
     pulse.next(shared, state, now)
 }
 
-/// The beat of PINGs on the lane that is always read.
+/// The beat of PINGs on the lane that is always read, or on the only one.
 struct Pulse {
-    at: Instant,
+    /// When a PING was sent.
+    pinged: Instant,
+    /// When something had come, as far as is known.
+    alive: Instant,
     heard: u64,
     silent: u32,
 }
 
 impl Pulse {
+    fn new(since: Instant) -> Self {
+        Self {
+            pinged: since,
+            alive: since,
+            heard: 0,
+            silent: 0,
+        }
+    }
+
     fn next(&mut self, shared: &Shared, state: &Now, now: Instant) -> Option<Instant> {
         let limit = state
             .ttl
             .map_or(PROBE_LIMIT, |ttl| ttl.clamp(SHORTEST_TTL, PROBE_LIMIT));
-        let interval = PROBE_INTERVAL.min(limit / SILENT_TICKS);
-        if now < self.at + interval {
-            return Some(self.at + interval);
-        }
-        self.at = now;
-        let heard = shared.heard.load(Ordering::Relaxed);
+        let between = PROBE_INTERVAL.min(limit / SILENT_TICKS);
+        // What a plain peer sends while its records wait for permits is not seen, its PINGs among it.
         let unread = shared.peer.lanes == Lanes::One && shared.for_permit.load(Ordering::Relaxed);
+        let plain = shared.peer.generation.is_none();
+        let heard = shared.heard.load(Ordering::Relaxed);
         if heard != self.heard || unread || !shared.pings {
-            self.silent = 0;
+            (self.heard, self.alive, self.silent) = (heard, now, 0);
         } else {
             self.silent += 1;
         }
-        self.heard = heard;
-        if self.silent > SILENT_TICKS {
+        if self.silent > SILENT_TICKS && now >= self.alive + limit {
             shared
                 .state
                 .close(CloseReason::Timeout("it sent nothing, and answered no PING"));
             return None;
         }
-        if shared.pings {
+        if shared.pings && (unread || now >= self.pinged + between) {
+            self.pinged = now;
             let tenths = PROBE_LIMIT.as_millis() / 100;
             shared
                 .queue(Lane::Completion)
                 .ping(u16::try_from(tenths).unwrap_or(u16::MAX));
         }
-        Some(now + interval)
+        Some(now + if plain { between.min(PLAIN_TICK) } else { between })
     }
 }
 

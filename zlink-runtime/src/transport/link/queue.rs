@@ -22,7 +22,6 @@ const RESERVED: usize = DELIMITER.len() + FRAME_HEAD;
 const SPARE_BYTES: usize = 2 * COALESCE_BYTES;
 
 /// One ZeroMQ message to send.
-#[derive(Debug)]
 pub(super) struct Chunk {
     bytes: Vec<u8>,
     records: u32,
@@ -77,7 +76,6 @@ fn prefix(len: usize) -> [u8; PREFIX] {
 }
 
 /// A sender that waits for room. One with `granted` holds it already and has yet to be polled.
-#[derive(Debug)]
 struct Waiting {
     id: u64,
     charge: usize,
@@ -86,14 +84,13 @@ struct Waiting {
 }
 
 /// What goes before any record, needs no room, and of which only the latest value counts.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Control {
     ping: Option<u16>,
     pong: Option<Vec<u8>>,
     flow: Option<Flow>,
 }
 
-#[derive(Debug)]
 struct Inner {
     chunks: VecDeque<Chunk>,
     queued_records: u32,
@@ -107,6 +104,8 @@ struct Inner {
     next_waiter: u64,
     control: Control,
     writer: Option<Waker>,
+    /// Who goes on once nobody waits in line.
+    uncrowded: Option<Waker>,
     spare: Vec<u8>,
     figures: Figures,
 }
@@ -129,10 +128,16 @@ pub(super) struct Work {
 }
 
 /// The send side of one lane.
-#[derive(Debug)]
 pub(super) struct SendQueue {
     delimiter: bool,
     inner: Mutex<Inner>,
+}
+
+impl std::fmt::Debug for SendQueue {
+    /// Without what is in it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.figures().fmt(f)
+    }
 }
 
 impl SendQueue {
@@ -150,6 +155,7 @@ impl SendQueue {
             next_waiter: 0,
             control: Control::default(),
             writer: None,
+            uncrowded: None,
             spare: Vec::new(),
             figures: Figures::default(),
         };
@@ -211,6 +217,9 @@ impl SendQueue {
                 return Poll::Ready(checked);
             }
             inner.waiting.remove(at);
+            if let Some(waker) = inner.now_uncrowded() {
+                waker.wake();
+            }
         } else {
             checked?;
             if !inner.waiting.is_empty() || !inner.fits(charge) {
@@ -245,6 +254,16 @@ impl SendQueue {
         let wakers = inner.leave(at);
         drop(inner);
         wake(wakers);
+    }
+
+    /// Waits until nobody waits in line.
+    pub(super) fn poll_uncrowded(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut inner = self.inner.lock();
+        if inner.waiting.is_empty() {
+            return Poll::Ready(());
+        }
+        inner.uncrowded = Some(cx.waker().clone());
+        Poll::Pending
     }
 
     /// Asks for a PING; `ttl` in tenths of a second.
@@ -301,8 +320,10 @@ impl SendQueue {
             inner.used -= left.charge;
         }
         let writer = inner.writer.take();
+        let uncrowded = inner.now_uncrowded();
         drop(inner);
         wake(writer);
+        wake(uncrowded);
         wake(waiting.into_iter().map(|waiting| waiting.waker));
     }
 
@@ -409,7 +430,18 @@ impl Inner {
             Some(_) => {}
             None => return Vec::new(),
         }
-        self.grant()
+        let mut wakers = self.grant();
+        wakers.extend(self.now_uncrowded());
+        wakers
+    }
+
+    /// Who is to be told that nobody waits in line any more.
+    fn now_uncrowded(&mut self) -> Option<Waker> {
+        if self.waiting.is_empty() {
+            self.uncrowded.take()
+        } else {
+            None
+        }
     }
 
     /// Grants room in the order of the line; returns who is to be woken.

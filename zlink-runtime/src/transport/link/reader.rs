@@ -166,7 +166,7 @@ impl Reader {
             }
             let many = self.scan()?;
             if self.inbox.len() > 0 {
-                self.deliver().await;
+                self.deliver().await?;
             } else if many {
                 self.rotation.records = ROTATION_RECORDS;
             } else {
@@ -230,7 +230,7 @@ impl Reader {
     async fn fill(&mut self) -> Result<(), Stop> {
         self.readable().await?;
         self.refresh();
-        if !self.reads_ahead() && !self.permitted().await {
+        if !self.reads_ahead() && !self.permitted().await? {
             return Ok(());
         }
         let mut room = self.inbox.room();
@@ -293,11 +293,11 @@ impl Reader {
     }
 
     /// Makes sure of one permit; `false` where the link changed before there was one.
-    async fn permitted(&mut self) -> bool {
+    async fn permitted(&mut self) -> Result<bool, Stop> {
         if self.permit.is_some() {
-            return true;
+            return Ok(true);
         }
-        let mut ended: Option<BoxFuture<'_, ()>> = None;
+        let mut ended: Option<BoxFuture<'_, bool>> = None;
         let Self {
             read,
             shared,
@@ -311,19 +311,24 @@ impl Reader {
         let mut waited = false;
         let granted = poll_fn(|cx: &mut Context<'_>| {
             // A host that has closed its permits ends its links next: until then nothing is read.
-            if let Poll::Ready(Ok(mut grant)) = source.poll_acquire(cx, 1) {
-                return Poll::Ready(grant.take());
+            if shared.poll_answered(cx).is_ready()
+                && let Poll::Ready(Ok(mut grant)) = source.poll_acquire(cx, 1)
+            {
+                return Poll::Ready(Ok(grant.take()));
             }
             if !std::mem::replace(&mut waited, true) {
                 shared.waiting_bytes.store(inbox.bytes(), Ordering::Relaxed);
                 shared.for_permit.store(true, Ordering::Relaxed);
             }
             let watch = ended.get_or_insert_with(|| read.ended());
-            if watch.as_mut().poll(cx).is_ready() {
+            if let Poll::Ready(unread) = watch.as_mut().poll(cx) {
                 ending(shared);
                 ended = Some(Box::pin(std::future::pending()));
+                if !unread && inbox.len() == 0 {
+                    return Poll::Ready(Err(Stop::End));
+                }
             }
-            shared.state.poll_change(watcher, seen, cx).map(|()| None)
+            shared.state.poll_change(watcher, seen, cx).map(|()| Ok(None))
         })
         .await;
         drop(ended);
@@ -332,20 +337,19 @@ impl Reader {
             shared.waiting_bytes.store(0, Ordering::Relaxed);
             self.rotation = Rotation::default();
         }
-        self.permit = granted;
+        self.permit = granted?;
         if self.permit.is_none() {
             self.note_phase();
         }
-        self.permit.is_some()
+        Ok(self.permit.is_some())
     }
 
     /// Hands on what waits, as far as it may.
-    async fn deliver(&mut self) {
+    async fn deliver(&mut self) -> Result<(), Stop> {
         let waiting = self.inbox.len();
         if self.discards {
-            return self.inbox.discard();
-        }
-        if !self.admitted {
+            self.inbox.discard();
+        } else if !self.admitted {
             if self.before_admission == HANDSHAKE_RECORDS {
                 self.changed().await;
             } else {
@@ -353,25 +357,25 @@ impl Reader {
                 self.before_admission += 1;
                 self.hand_on(1, 0);
             }
-            return;
+        } else {
+            #[allow(clippy::cast_possible_truncation, reason = "at most one rotation's records")]
+            self.shared.last_batch.store(waiting as u32, Ordering::Relaxed);
+            let free = match self.lane {
+                Lane::Completion => waiting,
+                Lane::Data => self
+                    .inbox
+                    .waiting()
+                    .take_while(|record| !self.needs_permit(record))
+                    .count(),
+            };
+            if free > 0 {
+                self.hand_on(free, 0);
+            } else if self.permitted().await? {
+                let ordinary = self.inbox.waiting().filter(|record| self.needs_permit(record)).count();
+                self.hand_on(waiting, ordinary);
+            }
         }
-        #[allow(clippy::cast_possible_truncation, reason = "at most one rotation's records")]
-        self.shared.last_batch.store(waiting as u32, Ordering::Relaxed);
-        if self.lane == Lane::Completion {
-            return self.hand_on(waiting, 0);
-        }
-        let free = self
-            .inbox
-            .waiting()
-            .take_while(|record| !self.needs_permit(record))
-            .count();
-        if free > 0 {
-            return self.hand_on(free, 0);
-        }
-        if self.permitted().await {
-            let ordinary = self.inbox.waiting().filter(|record| self.needs_permit(record)).count();
-            self.hand_on(waiting, ordinary);
-        }
+        Ok(())
     }
 
     /// On a lane for everything a completion needs none. On a data lane all do: there none is known in advance.

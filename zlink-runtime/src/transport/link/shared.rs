@@ -25,7 +25,7 @@ use super::{keeper, writer};
 use crate::id::LinkId;
 use crate::permit::{HostPermits, Permit};
 use crate::transport::{
-    BoxFuture, CloseReason, Flow, Held, Lane, Link, LinkStats, Offer, Peer, Record, Refused, Sink, SocketType,
+    BoxFuture, CloseReason, Flow, Held, Lane, Lanes, Link, LinkStats, Offer, Peer, Record, Refused, Sink, SocketType,
 };
 
 /// What a link is made of.
@@ -93,6 +93,16 @@ impl Shared {
         match (lane, self.queues.as_slice()) {
             (Lane::Completion, [_, completion]) => completion,
             (_, queues) => &queues[0],
+        }
+    }
+
+    /// Waits until the peer takes the answers to what it has asked: one that asks and does not read its answers must
+    /// not make this host keep ever more of them.
+    pub(super) fn poll_answered(&self, cx: &mut Context<'_>) -> Poll<()> {
+        match self.peer.lanes {
+            // What waits in the one lane of a link that this side dialled are its own calls.
+            Lanes::One if self.peer.dialled => Poll::Ready(()),
+            _ => self.queue(Lane::Completion).poll_uncrowded(cx),
         }
     }
 

@@ -16,9 +16,9 @@ pub(super) trait ReadHalf: AsyncRead + Send + Sync + Unpin {
     /// Waits until a read would not wait, without reading.
     fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
 
-    /// Waits until the peer has ended or broken the stream, whether or not all it sent was read. Where a system
-    /// cannot tell, it waits for ever.
-    fn ended(&self) -> BoxFuture<'_, ()>;
+    /// Waits until the peer has ended or broken the stream, whether or not all it sent was read; tells whether
+    /// anything is left to read. Where a system cannot tell, it waits for ever.
+    fn ended(&self) -> BoxFuture<'_, bool>;
 }
 
 /// The sending half of a stream. Dropping it tells the peer that nothing follows.
@@ -32,13 +32,15 @@ macro_rules! read_half {
                 self.as_ref().poll_read_ready(cx)
             }
 
-            fn ended(&self) -> BoxFuture<'_, ()> {
+            fn ended(&self) -> BoxFuture<'_, bool> {
                 Box::pin(async {
                     // Of all interests only this one is met by the end of the stream and not by unread bytes.
                     #[cfg(any(target_os = "linux", target_os = "android"))]
                     let _ = self.as_ref().ready(tokio::io::Interest::PRIORITY).await;
                     #[cfg(not(any(target_os = "linux", target_os = "android")))]
                     std::future::pending::<()>().await;
+                    let mut byte = [std::mem::MaybeUninit::uninit()];
+                    matches!(socket2::SockRef::from(self.as_ref()).peek(&mut byte), Ok(1..))
                 })
             }
         }

@@ -46,6 +46,9 @@ impl Subscriber for Collector {
     fn event(&self, event: &Event<'_>) {
         let mut line = Line(event.metadata().target().to_owned());
         event.record(&mut line);
+        if std::env::var_os("SHOW").is_some() {
+            println!("{:?} {}", std::time::Instant::now(), line.0);
+        }
         self.0.lock().push(line.0);
     }
 

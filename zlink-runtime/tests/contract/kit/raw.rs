@@ -90,20 +90,14 @@ pub(crate) fn hello_of(rid: &str) -> Hello {
 struct Heard {
     records: Vec<Bytes>,
     closed: Option<CloseReason>,
-    /// Permits that are not given back, while there is a list of them.
-    kept: Option<Vec<Permit>>,
 }
 
 #[derive(Clone, Default)]
 struct Ear(Arc<Mutex<Heard>>);
 
 impl Sink for Ear {
-    fn record(&self, _: Lane, record: Bytes, permit: Option<Permit>) {
-        let mut heard = self.0.lock();
-        heard.records.push(record);
-        if let Some(kept) = &mut heard.kept {
-            kept.extend(permit);
-        }
+    fn record(&self, _: Lane, record: Bytes, _: Option<Permit>) {
+        self.0.lock().records.push(record);
     }
 
     fn closed(&self, reason: &CloseReason) {
@@ -123,6 +117,7 @@ impl Acceptor for Accepting {
 pub(crate) struct RawListener {
     listener: Box<dyn Listener>,
     links: mpsc::UnboundedReceiver<Arc<dyn Link>>,
+    permits: HostPermits,
 }
 
 /// One end of a link with no host behind it.
@@ -130,6 +125,7 @@ pub(crate) struct Raw {
     pub(crate) generation: u64,
     link: Arc<dyn Link>,
     ear: Ear,
+    permits: HostPermits,
 }
 
 /// A reply as it came.
@@ -169,7 +165,7 @@ impl RawListener {
     /// The next link.
     pub(crate) async fn accept(&mut self) -> Raw {
         let link = super::soon("a link", self.links.recv()).await.unwrap();
-        Raw::over(link, 7)
+        Raw::over(link, 7, &self.permits)
     }
 
     /// How many links came that nobody took.
@@ -179,10 +175,15 @@ impl RawListener {
 }
 
 impl Raw {
-    fn over(link: Arc<dyn Link>, generation: u64) -> Self {
+    fn over(link: Arc<dyn Link>, generation: u64, permits: &HostPermits) -> Self {
         let ear = Ear::default();
         link.start(Arc::new(ear.clone()));
-        Self { generation, link, ear }
+        Self {
+            generation,
+            link,
+            ear,
+            permits: permits.clone(),
+        }
     }
 
     /// Listens as a MeshNode or a ClientServer server would.
@@ -195,16 +196,16 @@ impl Raw {
             .bind(&endpoint, offer, Arc::new(Accepting(sender)))
             .await
             .unwrap();
-        RawListener { listener, links }
+        RawListener {
+            listener,
+            links,
+            permits,
+        }
     }
 
     /// Dials, and says nothing yet. The connection proves what `hello` claims.
     pub(crate) async fn dial(endpoint: &str, hello: &Hello) -> Self {
-        Self::dial_with(endpoint, hello, 1000).await
-    }
-
-    async fn dial_with(endpoint: &str, hello: &Hello, permits: u32) -> Self {
-        let permits = HostPermits::new(permits);
+        let permits = HostPermits::new(1000);
         let socket = match hello.topology {
             Topology::ClientServer => SocketType::Dealer,
             _ => SocketType::Router,
@@ -212,17 +213,12 @@ impl Raw {
         let rid = String::from_utf8(hello.rid.clone()).unwrap();
         let offer = offer(&rid, hello.generation.max(1), socket, &permits);
         let link = transport().dial(&endpoint.parse().unwrap(), offer).await.unwrap();
-        Self::over(link, hello.generation)
+        Self::over(link, hello.generation, &permits)
     }
 
     /// Dials, says `hello`, and completes the handshake: an admitted peer.
     pub(crate) async fn join(endpoint: &str, hello: &Hello) -> Self {
-        Self::join_with(endpoint, hello, 1000).await
-    }
-
-    /// The same with so many permits to read with.
-    pub(crate) async fn join_with(endpoint: &str, hello: &Hello, permits: u32) -> Self {
-        let raw = Self::dial_with(endpoint, hello, permits).await;
+        let raw = Self::dial(endpoint, hello).await;
         raw.say(&self::hello(RecordKind::Hello, hello));
         raw.heard(RecordKind::Admit).await;
         raw.link.admit(64 << 20);
@@ -283,6 +279,11 @@ impl Raw {
         }
     }
 
+    /// Says it, behind all that waits, when there is room.
+    pub(crate) async fn push(&self, record: Vec<u8>) {
+        self.link.send(Lane::Data, record).await.unwrap();
+    }
+
     /// The first record of that kind that was not taken yet; waits for it.
     pub(crate) async fn heard(&self, kind: RecordKind) -> Bytes {
         let is_kind = |record: &Bytes| record.get(1) == Some(&kind.to_wire());
@@ -329,19 +330,12 @@ impl Raw {
         self.link.announce(Flow { version, paused });
     }
 
-    /// Gives no permit back from here on: once they are used up it reads no data.
-    pub(crate) fn stop_reading(&self) {
-        self.ear.0.lock().kept = Some(Vec::new());
+    /// The link itself.
+    pub(crate) fn link(&self) -> &Arc<dyn Link> {
+        &self.link
     }
 
-    /// Gives all permits back, now and from here on.
-    pub(crate) fn go_on_reading(&self) {
-        let kept = self.ear.0.lock().kept.take();
-        drop(kept);
-    }
-
-    /// Whether the other side asks this one to hold back.
-    pub(crate) fn is_held(&self) -> bool {
-        self.link.held().by_peer
+    pub(crate) fn permits(&self) -> &HostPermits {
+        &self.permits
     }
 }

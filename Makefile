@@ -1,0 +1,43 @@
+# Thin on purpose: each line calls cargo or one small script. `make test` is what must hold before anything is merged.
+
+CARGO ?= cargo
+SOAK  ?= 600
+LOOM   = RUSTFLAGS="--cfg zlink_loom" $(CARGO) test --target-dir target/loom -p zlink-runtime --lib
+BENCH  = $(CARGO) run --release --manifest-path bench/Cargo.toml --target-dir target/bench --quiet --
+
+.PHONY: demo test check fmt lint rust-test loom docs bench bench-full soak generate
+
+demo:
+	$(CARGO) run --release --quiet -p billing-demo
+
+test: check rust-test loom docs
+
+check: fmt lint
+	$(CARGO) test --quiet -p zlink-runtime --test house
+
+fmt:
+	$(CARGO) fmt --all --check
+
+lint:
+	$(CARGO) clippy --workspace --all-targets --all-features -- -D warnings
+
+rust-test:
+	$(CARGO) test --workspace --all-features
+
+loom:
+	$(LOOM) --release loom_
+
+docs:
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --all-features --no-deps
+
+bench:
+	$(BENCH) run
+
+bench-full:
+	$(BENCH) run --full
+
+soak:
+	ZLINK_SOAK_SECONDS=$(SOAK) $(CARGO) test --workspace --all-features --release -- --ignored --nocapture --test-threads=1 soak
+
+generate:
+	ZLINK_BLESS=1 $(CARGO) test --quiet -p zlink-codegen --all-features --test generated

@@ -1,0 +1,223 @@
+//! The play: three servers and one client under a steady load, in five phases.
+//!
+//! It starts, slows, drains and kills. What came of it is for the report to judge.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, ChildStdin, Command};
+use tokio::time::{sleep, timeout};
+use zlink_runtime::prelude::*;
+
+use crate::Result;
+use crate::billing::{self, AdminClient, Drain, GetPressure, SlowDown};
+use crate::load::Load;
+use crate::report::{Evidence, Journal, Phase};
+
+const SHOP: MeshName = MeshName::from_static("shop");
+/// How long anything may take that should happen at once.
+const SOON: Duration = Duration::from_secs(10);
+
+/// Plays, and prints what happened. `false` where zlink did not keep a promise.
+pub(crate) async fn run(phase: Duration) -> Result<bool> {
+    let folder = std::env::temp_dir().join(format!("billing-demo-{}", std::process::id()));
+    std::fs::create_dir_all(&folder)?;
+    let report = play(&folder, phase).await?.report();
+    print!("{report}");
+    if report.holds() {
+        std::fs::remove_dir_all(&folder)?;
+    } else {
+        println!("\nwhat each server ran is kept in {}", folder.display());
+    }
+    Ok(report.holds())
+}
+
+async fn play(folder: &Path, phase: Duration) -> Result<Evidence> {
+    let host = Host::builder()
+        .mesh("shop", |mesh| {
+            mesh.rid("client").listen("tcp://127.0.0.1:0").client(billing::BILLING)
+        })
+        .start()
+        .await?;
+    let stage = Stage {
+        host,
+        folder: folder.to_owned(),
+        begin: Instant::now(),
+    };
+    let mut a = stage.start("a", 100).await?;
+    let mut b = stage.start("b", 200).await?;
+    let mut c = stage.start("c", 300).await?;
+    let load = Load::start(&stage.host);
+
+    stage.say(
+        "calm",
+        "a, b and c serve the channel \"billing\" with weights 100, 200 and 300",
+    );
+    sleep(phase).await;
+
+    load.enter(Phase::Flood);
+    let lasts_ms = u32::try_from(phase.as_millis() / 2)?;
+    stage
+        .admin("c")?
+        .slow_down(SlowDown {
+            charge_ms: 400,
+            lasts_ms,
+        })
+        .await?;
+    stage.say(
+        "flood",
+        "charges at c take 400 ms instead of 20: more comes in than it can do",
+    );
+    stage.until("c pauses its peers", || stage.is_paused("c")).await?;
+    stage.say("", "c is PAUSED: its callers hold back; a and b go on");
+    sleep(phase / 2).await;
+    stage.until("c lets its peers run", || !stage.is_paused("c")).await?;
+    stage.say("", "c is fast again and RUNNING");
+    sleep(phase / 2).await;
+
+    load.enter(Phase::Drain);
+    sleep(phase / 4).await;
+    stage.admin("a")?.drain(Drain {}).await?;
+    stage.until("a leaves the selection", || !stage.is_target("a")).await?;
+    let left = load.fired();
+    stage.say(
+        "drain",
+        "a was asked to leave: it finishes what it has accepted, and gets nothing new",
+    );
+    let a_ended_well = a.ended_well().await?;
+    stage.say("", "a has ended");
+    sleep(phase * 3 / 4).await;
+
+    load.enter(Phase::Kill);
+    sleep(phase / 4).await;
+    b.process.start_kill()?;
+    stage.say("kill", "b got SIGKILL in the middle of its work");
+    b.process.wait().await?;
+    stage.until("b is missed", || !stage.is_target("b")).await?;
+    sleep(phase * 3 / 4).await;
+
+    load.enter(Phase::Join);
+    let mut d = stage.start("d", 200).await?;
+    stage.say("join", "d takes the place of b, with its weight");
+    sleep(phase).await;
+
+    let seen = load.stop().await?;
+    let mut pressure = Vec::new();
+    for name in ["c", "d"] {
+        pressure.push((name, stage.admin(name)?.pressure(GetPressure {}).await?));
+        stage.admin(name)?.drain(Drain {}).await?;
+    }
+    let ended_well = [
+        ("a", a_ended_well),
+        ("c", c.ended_well().await?),
+        ("d", d.ended_well().await?),
+    ];
+    stage.host.shutdown().await?;
+    stage.say("end", "all have left");
+    let journals = ["a", "b", "c", "d"].map(|name| Journal::read(name, &stage.journal(name)));
+    Ok(Evidence {
+        seen,
+        journals: journals.into_iter().collect::<Result<_, _>>()?,
+        drained: "a",
+        left,
+        killed: "b",
+        flooded: "c",
+        pressure,
+        ended_well: ended_well.to_vec(),
+    })
+}
+
+/// A server process.
+struct Server {
+    process: Child,
+    /// It ends when this is closed, as it is when the play crashes.
+    _lifeline: Option<ChildStdin>,
+}
+
+impl Server {
+    /// Waits for its end; whether it was a good one.
+    async fn ended_well(&mut self) -> Result<bool> {
+        Ok(timeout(SOON, self.process.wait()).await??.success())
+    }
+}
+
+/// What the phases play on.
+struct Stage {
+    host: Host,
+    folder: PathBuf,
+    begin: Instant,
+}
+
+impl Stage {
+    /// Starts a server process, links with it, and waits until it is selected.
+    async fn start(&self, name: &str, weight: u32) -> Result<Server> {
+        let mut process = Command::new(std::env::current_exe()?)
+            .args(["serve", name, &weight.to_string()])
+            .arg(self.journal(name))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()?;
+        let lifeline = process.stdin.take();
+        let output = process.stdout.take().ok_or("the server has no output")?;
+        let mut lines = BufReader::new(output).lines();
+        let endpoint = timeout(SOON, lines.next_line())
+            .await??
+            .ok_or("the server did not start")?;
+        self.host.mesh("shop")?.connect(&endpoint, Some(Rid::new(name)?))?;
+        self.until("a new server is selected", || self.is_target(name)).await?;
+        Ok(Server {
+            process,
+            _lifeline: lifeline,
+        })
+    }
+
+    fn admin(&self, name: &str) -> Result<AdminClient> {
+        Ok(billing::admin_client(&self.host, &SHOP, Rid::new(name)?))
+    }
+
+    fn journal(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Whether calls may be selected to run there.
+    fn is_target(&self, name: &str) -> bool {
+        let targets = self
+            .host
+            .mesh("shop")
+            .map(|mesh| mesh.status().channels)
+            .unwrap_or_default();
+        targets
+            .iter()
+            .flat_map(|(_, targets)| targets)
+            .any(|target| target.rid.as_bytes() == name.as_bytes())
+    }
+
+    /// Whether it asks its callers to hold back.
+    fn is_paused(&self, name: &str) -> bool {
+        let peers = self
+            .host
+            .mesh("shop")
+            .map(|mesh| mesh.status().peers)
+            .unwrap_or_default();
+        let rid = Rid::new(name).ok();
+        peers.iter().any(|peer| peer.rid == rid && peer.paused)
+    }
+
+    async fn until(&self, what: &str, holds: impl Fn() -> bool) -> Result<()> {
+        let end = Instant::now() + SOON;
+        while !holds() {
+            if Instant::now() > end {
+                return Err(format!("waited {SOON:?} in vain: {what}").into());
+            }
+            sleep(Duration::from_millis(1)).await;
+        }
+        Ok(())
+    }
+
+    fn say(&self, phase: &str, what: &str) {
+        println!("{:>5.1} s  {phase:<6} {what}", self.begin.elapsed().as_secs_f64());
+    }
+}

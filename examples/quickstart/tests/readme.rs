@@ -1,0 +1,50 @@
+//! The README's code is this crate's, word for word, and its first program prints what the README says.
+
+#![allow(clippy::panic, reason = "a test may")]
+
+use std::path::Path;
+use std::process::Command;
+
+#[test]
+fn all_code_of_the_readme_is_in_this_crate() {
+    let files = ["schemas/billing.yaml", "build.rs", "src/main.rs", "tests/apart.rs"].map(read);
+    let readme = read("../../README.md");
+    let mut blocks = 0;
+    let mut block: Option<String> = None;
+    for line in readme.lines() {
+        match &mut block {
+            None if line.starts_with("```") => block = Some(String::new()),
+            Some(code) if line == "```" => {
+                assert!(
+                    files.iter().any(|file| file.contains(&**code)),
+                    "not in this crate:\n{code}"
+                );
+                blocks += 1;
+                block = None;
+            }
+            Some(code) => *code += &format!("{line}\n"),
+            None => {}
+        }
+    }
+    assert_eq!(blocks, 5);
+    // The first program is there as a whole.
+    for file in &files[..3] {
+        let code = file.lines().filter(|line| !line.starts_with("//!"));
+        let code = code.collect::<Vec<_>>().join("\n");
+        assert!(readme.contains(code.trim()), "not in the README:\n{code}");
+    }
+}
+
+#[test]
+fn the_first_program_prints_the_receipt() {
+    let ran = Command::new(env!("CARGO_BIN_EXE_quickstart"))
+        .output()
+        .expect("the example runs");
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), "R-42\n");
+}
+
+fn read(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}

@@ -1,0 +1,161 @@
+//! Model checks: every interleaving of a few threads that take, return, give up and close.
+//!
+//! `RUSTFLAGS="--cfg zlink_loom" cargo test -p zlink-runtime --lib --release loom_`
+
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+use loom::sync::Notify;
+use loom::sync::atomic::{AtomicU32, Ordering};
+use loom::thread;
+
+use super::{Closed, Grant, HostPermits, PermitLimits, Source};
+
+/// A waker that a modelled thread can sleep on.
+struct Sleep(Notify);
+
+impl Sleep {
+    fn new() -> Arc<Self> {
+        Arc::new(Self(Notify::new()))
+    }
+}
+
+impl Wake for Sleep {
+    fn wake(self: Arc<Self>) {
+        self.0.notify();
+    }
+}
+
+fn acquire(source: &mut Source, want: u32) -> Result<Grant, Closed> {
+    let sleep = Sleep::new();
+    let waker = Waker::from(sleep.clone());
+    loop {
+        match source.poll_acquire(&mut Context::from_waker(&waker), want) {
+            Poll::Ready(result) => return result,
+            Poll::Pending => sleep.0.wait(),
+        }
+    }
+}
+
+/// A bounded search: all interleavings with at most three switches that the code did not ask for.
+fn check(model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(model);
+}
+
+/// Permits of which one is left. A return of it changes no flow, so that nothing but the mark of a waiter makes it
+/// look for one.
+fn one_left() -> (HostPermits, Grant) {
+    let permits = HostPermits::with_limits(PermitLimits::new(2, 100, 0).unwrap());
+    let other = permits.source().try_acquire(1).unwrap();
+    (permits, other)
+}
+
+fn at_rest(permits: &HostPermits) {
+    let status = permits.status();
+    assert_eq!(
+        (status.reserved, status.queued, status.waiting, status.flow.paused),
+        (0, 0, 0, false)
+    );
+}
+
+/// REQ: PM-20, PM-27, PM-36
+#[test]
+fn loom_each_who_waits_is_served_and_never_two_at_once() {
+    check(|| {
+        let (permits, other) = one_left();
+        let holders = Arc::new(AtomicU32::new(0));
+        let take = {
+            let (permits, holders) = (permits.clone(), holders.clone());
+            move || {
+                let mut permit = acquire(&mut permits.source(), 2).unwrap().take().unwrap();
+                assert_eq!(holders.fetch_add(1, Ordering::SeqCst), 0);
+                permit.queue();
+                holders.fetch_sub(1, Ordering::SeqCst);
+                permit.start();
+            }
+        };
+        let second = thread::spawn(take.clone());
+        take();
+        second.join().unwrap();
+        drop(other);
+        at_rest(&permits);
+    });
+}
+
+/// REQ: PM-27
+#[test]
+fn loom_a_wait_given_up_during_the_grant_leaves_nothing() {
+    check(|| {
+        let (permits, other) = one_left();
+        let held = permits.source().try_acquire(1).unwrap();
+        let leaver = thread::spawn({
+            let mut source = permits.source();
+            move || drop(source.poll_acquire(&mut Context::from_waker(Waker::noop()), 1))
+        });
+        let waiter = thread::spawn({
+            let mut source = permits.source();
+            move || drop(acquire(&mut source, 1))
+        });
+        drop(held);
+        leaver.join().unwrap();
+        waiter.join().unwrap();
+        drop(other);
+        at_rest(&permits);
+    });
+}
+
+/// REQ: PM-27, PM-36
+#[test]
+fn loom_a_close_ends_the_wait_or_comes_after_it() {
+    check(|| {
+        let (permits, other) = one_left();
+        let held = permits.source().try_acquire(1).unwrap();
+        let waiter = thread::spawn({
+            let mut source = permits.source();
+            move || drop(acquire(&mut source, 1))
+        });
+        let closer = thread::spawn({
+            let permits = permits.clone();
+            move || permits.close()
+        });
+        drop(held);
+        waiter.join().unwrap();
+        closer.join().unwrap();
+        assert!(acquire(&mut permits.source(), 1).is_err());
+        drop(other);
+        at_rest(&permits);
+    });
+}
+
+/// REQ: PM-81, PM-85, PM-86
+#[test]
+fn loom_what_was_published_last_is_the_last_state() {
+    check(|| {
+        let permits = HostPermits::new(1);
+        let mut watch = permits.watch();
+        let toggle = {
+            let permits = permits.clone();
+            move || permits.source().try_acquire(1).is_some()
+        };
+        let other = thread::spawn(toggle.clone());
+        let watcher = thread::spawn(move || {
+            let sleep = Sleep::new();
+            let waker = Waker::from(sleep.clone());
+            let mut last = None;
+            loop {
+                match std::pin::pin!(watch.changed()).poll(&mut Context::from_waker(&waker)) {
+                    Poll::Ready(None) => return last,
+                    Poll::Ready(flow) => last = flow,
+                    Poll::Pending => sleep.0.wait(),
+                }
+            }
+        });
+        assert!(toggle() | other.join().unwrap());
+        permits.close();
+        let (last, flow) = (watcher.join().unwrap(), permits.flow());
+        assert_eq!(last.unwrap_or_default(), flow);
+        at_rest(&permits);
+    });
+}

@@ -5,6 +5,7 @@
 //! flag, then what the required flags bring, then the payload to its end. It must not know links, tables or handlers.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -33,7 +34,8 @@ pub(crate) const NAMED: u32 = u32::MAX;
 pub(crate) const FLAG_METADATA: u16 = 1;
 /// The payload is not FlatBuffers: `[u8 length][content type]`.
 pub(crate) const FLAG_CONTENT_TYPE: u16 = 2;
-/// The flow follows: `[16 bytes UUID][u8 origin]`.
+/// The flow follows: `[16 bytes UUIDv7][u8 origin]`, where the origin is 1 inbound, 2 timer, 3 application or
+/// 4 lifecycle.
 pub(crate) const FLAG_FLOW: u16 = 4;
 const KNOWN_FLAGS: u16 = FLAG_METADATA | FLAG_CONTENT_TYPE | FLAG_FLOW;
 const REQUIRED_FLAGS: u16 = 0x00ff;
@@ -46,6 +48,29 @@ pub(crate) fn is_completion(record: &[u8]) -> bool {
 /// Whether a record carries receive flow, which the link itself applies.
 pub(crate) fn is_flow(record: &[u8]) -> bool {
     record.get(1).is_some_and(|kind| *kind == RecordKind::Flow.to_wire())
+}
+
+/// Takes off a request's remaining time what it has `waited` since its head was written, whole milliseconds of it, and
+/// leaves it one. Other records have none.
+pub(crate) fn spend(record: &mut [u8], waited: Duration) {
+    let is_request = record.get(1).is_some_and(|kind| {
+        matches!(
+            RecordKind::from_wire(*kind),
+            RecordKind::NodeRequest | RecordKind::ChannelRequest
+        )
+    });
+    let Ok((mut head, _)) = fixed::<RequestHead>(record) else {
+        return;
+    };
+    if !is_request || head.timeout_ms == 0 {
+        return;
+    }
+    let waited = u32::try_from(waited.as_millis()).unwrap_or(u32::MAX);
+    head.timeout_ms = head.timeout_ms.saturating_sub(waited).max(1);
+    let head = head.to_bytes();
+    if let Some(place) = record.get_mut(..head.as_slice().len()) {
+        place.copy_from_slice(head.as_slice());
+    }
 }
 
 /// A part of a record, by position.
@@ -281,6 +306,12 @@ fn nothing_more(record: &[u8], flags: u16, rest: &[u8]) -> Result<(), Malformed>
     }
 }
 
+/// Whether those 17 bytes are a UUID of version 7 and the RFC's variant, and an origin there is.
+fn is_flow_field(flow: &[u8]) -> bool {
+    let at = |at: usize| flow.get(at).copied().unwrap_or_default();
+    at(6) >> 4 == 7 && at(8) >> 6 == 2 && (1..=4).contains(&at(16))
+}
+
 /// Walks over what follows a head.
 struct Parts<'a> {
     record: &'a [u8],
@@ -317,8 +348,8 @@ impl Parts<'_> {
         if flags & FLAG_CONTENT_TYPE != 0 && content_type.is_empty() {
             return Err("the content type is empty");
         }
-        if flags & FLAG_FLOW != 0 {
-            self.take(17)?;
+        if flags & FLAG_FLOW != 0 && !is_flow_field(self.take(17)?.of(self.record)) {
+            return Err("the flow is no UUIDv7 with an origin");
         }
         let payload = self.rest();
         Ok(Call {

@@ -3,6 +3,7 @@
 //! A codec knows values and bytes: no packet name, route or correlation. This is the only path that the code generated
 //! for the wire itself names, so it also carries the names of the standard library that a schema may shadow.
 
+mod define;
 mod encoder;
 mod error;
 mod field;
@@ -27,13 +28,19 @@ pub use std::{
 
 pub use uuid::Uuid;
 
+#[doc(hidden)]
+pub use crate::{
+    __zlink_enumeration as enumeration, __zlink_message as message, __zlink_structure as structure,
+    __zlink_union as union,
+};
+
 pub use self::encoder::{decode, encode};
 pub use self::error::{DecodeError, DecodeProblem, EncodeError, EncodeProblem};
 pub use self::field::Field;
 pub use self::inline::{ByteArray, Inline, load, store};
 pub use self::reader::{At, Reader, Table};
 pub use self::value::{Message, Value, no_member};
-pub use self::writer::{Offset, TableWriter, Writer};
+pub use self::writer::{Child, Inlined, Maybe, Offset, Slot, TableWriter, Writer};
 pub use super::time::{SignedDuration, Timestamp};
 pub use crate::id::{ActorId, ActorRef, SpotId, SpotRef};
 

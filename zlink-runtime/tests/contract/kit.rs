@@ -21,7 +21,9 @@ use zlink_runtime::{HostBuilder, MeshBuilder, PeerState};
 pub(crate) use craft::{Craft, answer, correlation_of, encoded, metadata_block, reply_to, sized, timeout_of};
 pub(crate) use desk::Desk;
 pub(crate) use events::Events;
-pub(crate) use pair::{WAYS, Way, at_rest, calling, candidates, raw_client, raw_server, serving};
+pub(crate) use pair::{
+    WAYS, Way, address_of, at_rest, calling, candidates, hello_that_serves, raw_client, raw_server, serving,
+};
 pub(crate) use raw::{Raw, hello, hello_of, record};
 
 /// How long anything may take that should happen at once; only failing tests wait that long.

@@ -1,33 +1,40 @@
 //! Doc comments: the schema's text, or a sentence where it has none, as rustdoc reads it without running it.
 
-use proc_macro2::TokenStream;
-use quote::quote;
+use std::fmt::Display;
 
+use super::text::Text;
 use crate::ir::{Doc, Namespace};
 
-/// The lines of a namespace's doc, each with the space that follows the comment's slashes.
-pub(super) fn of_namespace(namespace: &Namespace) -> Vec<String> {
-    lines(&namespace.doc, &format!("The namespace `{}`.", namespace.name))
-}
-
-/// One `#[doc]` per line.
-pub(super) fn attributes(doc: &Doc, otherwise: &str) -> TokenStream {
-    let lines = lines(doc, otherwise);
-    quote! { #(#[doc = #lines])* }
-}
-
-fn lines(doc: &Doc, otherwise: &str) -> Vec<String> {
-    let text = doc
-        .0
-        .as_deref()
-        .filter(|text| !text.trim().is_empty())
-        .unwrap_or(otherwise);
-    let mut fences = Fences::default();
-    for line in text.trim_end().lines() {
-        fences.line(line);
+/// The doc of a namespace, after `mark`.
+pub(super) fn namespace(text: &mut Text, mark: &str, namespace: &Namespace) {
+    for line in read(&namespace.doc).unwrap_or_else(|| vec![format!(" The namespace `{}`.", namespace.name)]) {
+        text.line(format_args!("{mark}{line}"));
     }
+}
+
+/// The doc of an item.
+pub(super) fn lines(text: &mut Text, doc: &Doc, otherwise: impl Display) {
+    match read(doc) {
+        Some(lines) => lines.iter().for_each(|line| text.line(format_args!("///{line}"))),
+        None => text.line(format_args!("/// {otherwise}")),
+    }
+}
+
+/// The doc of a part, where it has one.
+pub(super) fn given(text: &mut Text, doc: &Doc) {
+    read(doc)
+        .into_iter()
+        .flatten()
+        .for_each(|line| text.line(format_args!("///{line}")));
+}
+
+/// The lines of a doc, each with the space that follows the comment's slashes.
+fn read(doc: &Doc) -> Option<Vec<String>> {
+    let text = doc.0.as_deref().filter(|text| !text.trim().is_empty())?;
+    let mut fences = Fences::default();
+    text.trim_end().lines().for_each(|line| fences.line(line));
     fences.end();
-    fences.out
+    Some(fences.out)
 }
 
 /// Keeps code in docs from becoming a test: what has no language is marked as text.
@@ -129,7 +136,7 @@ mod tests {
     use super::*;
 
     fn doc(text: &str) -> String {
-        lines(&Doc(Some(text.to_owned())), "").join("\n")
+        read(&Doc(Some(text.to_owned()))).unwrap_or_default().join("\n")
     }
 
     #[test]
@@ -156,9 +163,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_gets_a_sentence() {
-        assert_eq!(lines(&Doc(None), "Its name."), [" Its name."]);
-        assert_eq!(lines(&Doc(Some(" \n".into())), "Its name."), [" Its name."]);
+    fn an_empty_doc_is_none() {
+        assert_eq!(read(&Doc(None)), None);
+        assert_eq!(read(&Doc(Some(" \n".into()))), None);
         assert_eq!(doc("a\rb"), " a b");
     }
 }

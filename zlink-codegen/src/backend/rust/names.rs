@@ -1,33 +1,31 @@
 //! The identifiers of one namespace: each declaration's, all different.
 
-use proc_macro2::{Ident, Span};
-
-use crate::ir::{DeclRef, Namespace, Type};
+use crate::ir::{Namespace, Type};
 use crate::name::{Scope, assign, camel, rust_ident, snake, upper};
 
 /// The identifiers of one namespace, by kind and index.
 pub(super) struct Names {
-    pub(super) module: Ident,
-    pub(super) enums: Vec<Ident>,
-    pub(super) structs: Vec<Ident>,
-    pub(super) unions: Vec<Ident>,
-    pub(super) messages: Vec<Ident>,
-    pub(super) metadata: Vec<Ident>,
+    pub(super) module: String,
+    pub(super) enums: Vec<String>,
+    pub(super) structs: Vec<String>,
+    pub(super) unions: Vec<String>,
+    pub(super) messages: Vec<String>,
+    pub(super) metadata: Vec<String>,
     pub(super) services: Vec<ServiceNames>,
 }
 
 /// The identifiers of one service.
 pub(super) struct ServiceNames {
     /// The trait that its handlers implement.
-    pub(super) handler: Ident,
+    pub(super) handler: String,
     /// The type of its clients.
-    pub(super) client: Ident,
+    pub(super) client: String,
     /// The constant of its ChannelName.
-    pub(super) channel: Ident,
+    pub(super) channel: String,
     /// The function that makes a server.
-    pub(super) make_server: Ident,
+    pub(super) make_server: String,
     /// The function that makes a client.
-    pub(super) make_client: Ident,
+    pub(super) make_client: String,
 }
 
 impl Names {
@@ -53,7 +51,7 @@ impl Names {
         let constants: Vec<&str> = constants.map(String::as_str).collect();
         let mut constants = idents(&constants, upper, &[]);
         let metadata = constants.split_off(namespace.services.len());
-        let mut types = types.iter().map(|name| ident(name));
+        let mut types = types.iter().map(|name| rust_ident(name));
         let mut take = |count: usize| types.by_ref().take(count).collect::<Vec<_>>();
         Self {
             module: module(&namespace.name),
@@ -70,15 +68,15 @@ impl Names {
     }
 
     /// The identifier of a declaration of this namespace; `ty` tells its kind.
-    pub(super) fn of_type(&self, ty: &Type) -> Option<(DeclRef, &Ident)> {
+    pub(super) fn of_type(&self, ty: &Type) -> Option<&str> {
         let (list, at) = match ty {
-            Type::Enum(at) => (&self.enums, *at),
-            Type::Struct(at) => (&self.structs, *at),
-            Type::Union(at) => (&self.unions, *at),
-            Type::Message(at) => (&self.messages, *at),
+            Type::Enum(at) => (&self.enums, at),
+            Type::Struct(at) => (&self.structs, at),
+            Type::Union(at) => (&self.unions, at),
+            Type::Message(at) => (&self.messages, at),
             Type::Scalar(_) | Type::List(_) | Type::Optional(_) | Type::Map(_) => return None,
         };
-        list.get(at.index).map(|ident| (at, ident))
+        list.get(at.index).map(String::as_str)
     }
 }
 
@@ -87,7 +85,7 @@ fn services(namespace: &Namespace, types: &[String]) -> impl Iterator<Item = Ser
     let names: Vec<&str> = namespace.services.iter().map(|it| it.name.as_str()).collect();
     let own = namespace.name.rsplit('.').next().unwrap_or_default();
     let mut scope = Scope::new(types.iter().map(String::as_str));
-    let mut claim = |name: String| ident(&scope.claim(&name));
+    let mut claim = |name: String| rust_ident(&scope.claim(&name));
     let all = names
         .iter()
         .zip(assign(&names, snake, []))
@@ -103,9 +101,9 @@ fn services(namespace: &Namespace, types: &[String]) -> impl Iterator<Item = Ser
             ServiceNames {
                 handler: claim(format!("{camel}Handler")),
                 client: claim(format!("{camel}Client")),
-                channel: ident(&snake),
-                make_server: ident(&format!("{prefix}server")),
-                make_client: ident(&format!("{prefix}client")),
+                channel: String::new(),
+                make_server: rust_ident(&format!("{prefix}server")),
+                make_client: rust_ident(&format!("{prefix}client")),
             }
         })
         .collect();
@@ -113,33 +111,20 @@ fn services(namespace: &Namespace, types: &[String]) -> impl Iterator<Item = Ser
 }
 
 /// One Rust identifier per name, all different, none of `reserved`.
-pub(super) fn idents(names: &[&str], form: impl Fn(&str) -> String, reserved: &[&str]) -> Vec<Ident> {
+pub(super) fn idents(names: &[&str], form: impl Fn(&str) -> String, reserved: &[&str]) -> Vec<String> {
     assign(names, form, reserved.iter().copied())
         .iter()
-        .map(|name| ident(name))
+        .map(|name| rust_ident(name))
         .collect()
 }
 
 /// The module of a namespace.
-pub(super) fn module(namespace: &str) -> Ident {
-    ident(&crate::name::module(namespace))
+pub(super) fn module(namespace: &str) -> String {
+    rust_ident(&crate::name::module(namespace))
 }
 
 /// The file that `mod` looks for where it declares that module.
 pub(super) fn file_stem(namespace: &str) -> String {
     let module = rust_ident(&crate::name::module(namespace));
     module.strip_prefix("r#").map(str::to_owned).unwrap_or(module)
-}
-
-/// A name in its final form as an identifier.
-pub(super) fn ident(name: &str) -> Ident {
-    let name = if name.is_empty() {
-        "unnamed".to_owned()
-    } else {
-        rust_ident(name)
-    };
-    match name.strip_prefix("r#") {
-        Some(keyword) => Ident::new_raw(keyword, Span::call_site()),
-        None => Ident::new(&name, Span::call_site()),
-    }
 }

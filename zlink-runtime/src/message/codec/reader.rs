@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use super::error::{DecodeError, DecodeProblem};
-use super::field::{BOXED, Field, KEY, MEMBER, TAG, VALUE};
+use super::field::{BOXED, Field, INLINE_VALUE, KEY, MEMBER, TAG, VALUE};
 use super::inline::{ByteArray, Inline};
 use super::value::Value;
 use super::{MAX_DEPTH, MAX_TABLES};
@@ -156,7 +156,7 @@ impl<'r, 'a> At<'r, 'a> {
 
     /// The bytes in a table of their own that stands here.
     #[inline]
-    pub(super) fn boxed_bytes(self) -> Result<&'a [u8], DecodeError> {
+    pub(super) fn boxed_bytes(self) -> Result<Vec<u8>, DecodeError> {
         self.table()?.bytes(BOXED)
     }
 }
@@ -175,7 +175,11 @@ impl<'a> Table<'_, 'a> {
     /// The inline bytes of a field, from its first on; `None` where it is absent.
     #[inline]
     fn slot(&self, field: Field) -> Result<Option<(usize, &'a [u8])>, DecodeError> {
-        let at = match self.vtable.get(usize::from(field.slot)..).and_then(<[u8]>::first_chunk) {
+        let at = match self
+            .vtable
+            .get(usize::from(field.slot())..)
+            .and_then(<[u8]>::first_chunk)
+        {
             Some(bytes) => usize::from(u16::from_le_bytes(*bytes)),
             None => 0,
         };
@@ -246,13 +250,13 @@ impl<'a> Table<'_, 'a> {
 
     /// Bytes; empty where they are absent.
     #[inline]
-    pub fn bytes(&mut self, field: Field) -> Result<&'a [u8], DecodeError> {
+    pub fn bytes(&mut self, field: Field) -> Result<Vec<u8>, DecodeError> {
         match self.target(field)? {
             Some(pos) => match self.reader.vector(pos, 1, Some(field)) {
-                Ok((bytes, _)) => Ok(bytes),
+                Ok((bytes, _)) => Ok(bytes.to_vec()),
                 Err(error) => Err(error.inside(field.name)),
             },
-            None => Ok(&[]),
+            None => Ok(Vec::new()),
         }
     }
 
@@ -289,12 +293,7 @@ impl<'a> Table<'_, 'a> {
     /// A map of scalars, enums or structs; empty where it is absent.
     #[inline]
     pub fn inline_map<T: Inline>(&mut self, field: Field) -> Result<BTreeMap<String, T>, DecodeError> {
-        self.entries(field, |entry| {
-            entry.inline(Field {
-                required: false,
-                ..VALUE
-            })
-        })
+        self.entries(field, |entry| entry.inline(INLINE_VALUE))
     }
 
     /// A map of anything else; empty where it is absent.

@@ -5,7 +5,7 @@
 use super::error::{DecodeError, DecodeProblem, EncodeError};
 use super::field::Field;
 use super::reader::At;
-use super::writer::{Offset, Writer};
+use super::writer::{Offset, Slot, Writer};
 use crate::id::{ActorId, ActorRef, MeshName, ObjectGeneration, Rid, SpotId, SpotRef};
 
 /// A value that stands behind an offset: a string, an identity, a message or a union.
@@ -105,7 +105,7 @@ impl Value for Vec<u8> {
     }
     #[inline]
     fn read_item(at: At<'_, '_>) -> Result<Self, DecodeError> {
-        at.boxed_bytes().map(<[u8]>::to_vec)
+        at.boxed_bytes()
     }
 }
 
@@ -146,14 +146,15 @@ macro_rules! reference {
 
         impl Value for $name {
             fn write(&self, writer: &mut Writer) -> Result<Offset, EncodeError> {
-                let id = writer.value(Self::ID, Some(&self.id))?;
-                let mesh = writer.value(Self::MESH, Some(&self.mesh))?;
-                let node = writer.value(Self::NODE, Some(&self.node))?;
+                let id = writer.required(Self::ID, &self.id)?;
+                let generation = writer.inline(Self::GENERATION, &self.generation.get())?;
+                let mesh = writer.required(Self::MESH, &self.mesh)?;
+                let node = writer.required(Self::NODE, &self.node)?;
                 let mut table = writer.table()?;
-                table.inline(Self::GENERATION, self.generation.get());
-                table.offset(Self::ID, id);
-                table.offset(Self::MESH, mesh);
-                table.offset(Self::NODE, node);
+                generation.put(&mut table);
+                id.put(&mut table);
+                mesh.put(&mut table);
+                node.put(&mut table);
                 Ok(table.end())
             }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use flatbuffers::{FlatBufferBuilder, TableUnfinishedWIPOffset, UnionWIPOffset, WIPOffset};
 
 use super::error::{EncodeError, EncodeProblem};
-use super::field::{BOXED, Field, KEY, MEMBER, TAG, VALUE};
+use super::field::{BOXED, Field, INLINE_VALUE, KEY, MEMBER, TAG, VALUE};
 use super::inline::Inline;
 use super::value::Value;
 use super::{MAX_DEPTH, MAX_TABLES};
@@ -95,67 +95,60 @@ impl Writer {
 
     /// A string field.
     #[inline]
-    pub fn string(&mut self, field: Field, text: &str) -> Result<Option<Offset>, EncodeError> {
+    pub fn string(&mut self, field: Field, text: &str) -> Result<Child, EncodeError> {
         self.bytes(field, text.as_bytes())
     }
 
     /// A bytes field.
     #[inline]
-    pub fn bytes(&mut self, field: Field, bytes: &[u8]) -> Result<Option<Offset>, EncodeError> {
+    pub fn bytes(&mut self, field: Field, bytes: &[u8]) -> Result<Child, EncodeError> {
         if bytes.is_empty() && !field.required {
-            return Ok(None);
+            return Ok(Child::none());
         }
         self.room_for(field, bytes.len(), bytes.len())?;
-        Ok(Some(Offset::new(self.builder.create_byte_string(bytes).value())))
+        Ok(Child::new(
+            field,
+            Offset::new(self.builder.create_byte_string(bytes).value()),
+        ))
     }
 
     /// A list of scalars, enums or structs.
     #[inline]
-    pub fn inlines<T: Inline>(&mut self, field: Field, items: &[T]) -> Result<Option<Offset>, EncodeError> {
+    pub fn inlines<T: Inline>(&mut self, field: Field, items: &[T]) -> Result<Child, EncodeError> {
         if items.is_empty() && !field.required {
-            return Ok(None);
+            return Ok(Child::none());
         }
         self.room_for(field, items.len(), size_of_val(items))?;
-        Ok(Some(Offset::new(T::push_vector(items, &mut self.builder))))
+        Ok(Child::new(field, Offset::new(T::push_vector(items, &mut self.builder))))
     }
 
     /// A list of anything else.
     #[inline]
-    pub fn list<V: Value>(&mut self, field: Field, items: &[V]) -> Result<Option<Offset>, EncodeError> {
+    pub fn list<V: Value>(&mut self, field: Field, items: &[V]) -> Result<Child, EncodeError> {
         self.vector(field, items, V::write_item)
     }
 
     /// A map of scalars, enums or structs.
     #[inline]
-    pub fn inline_map<T: Inline>(
-        &mut self,
-        field: Field,
-        map: &BTreeMap<String, T>,
-    ) -> Result<Option<Offset>, EncodeError> {
+    pub fn inline_map<T: Inline>(&mut self, field: Field, map: &BTreeMap<String, T>) -> Result<Child, EncodeError> {
         self.vector(field, map, |(key, value), writer| {
             let key = writer.string(KEY, key)?;
             let mut entry = writer.table()?;
-            entry.offset(KEY, key);
-            entry.inline(
-                Field {
-                    required: false,
-                    ..VALUE
-                },
-                *value,
-            );
+            key.put(&mut entry);
+            Inlined::new(INLINE_VALUE, *value).put(&mut entry);
             Ok(entry.end())
         })
     }
 
     /// A map of anything else.
     #[inline]
-    pub fn map<V: Value>(&mut self, field: Field, map: &BTreeMap<String, V>) -> Result<Option<Offset>, EncodeError> {
+    pub fn map<V: Value>(&mut self, field: Field, map: &BTreeMap<String, V>) -> Result<Child, EncodeError> {
         self.vector(field, map, |(key, value), writer| {
             let key = writer.string(KEY, key)?;
-            let value = writer.value(VALUE, Some(value))?;
+            let value = writer.required(VALUE, value)?;
             let mut entry = writer.table()?;
-            entry.offset(KEY, key);
-            entry.offset(VALUE, value);
+            key.put(&mut entry);
+            value.put(&mut entry);
             Ok(entry.end())
         })
     }
@@ -166,11 +159,11 @@ impl Writer {
         field: Field,
         items: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>,
         mut write: impl FnMut(T, &mut Self) -> Result<Offset, EncodeError>,
-    ) -> Result<Option<Offset>, EncodeError> {
+    ) -> Result<Child, EncodeError> {
         let items = items.into_iter();
         let count = items.len();
         if count == 0 && !field.required {
-            return Ok(None);
+            return Ok(Child::none());
         }
         self.room_for(field, count, count.saturating_mul(4))?;
         let first = self.items.len();
@@ -183,19 +176,40 @@ impl Writer {
         self.room(count.saturating_mul(4))?;
         let vector = self.builder.create_vector(self.items.get(first..).unwrap_or_default());
         self.items.truncate(first);
-        Ok(Some(Offset::new(vector.value())))
+        Ok(Child::new(field, Offset::new(vector.value())))
     }
 
-    /// A message, union, identity or reference.
+    /// A message, union, identity or reference that may be absent.
     #[inline]
-    pub fn value<V: Value>(&mut self, field: Field, value: Option<&V>) -> Result<Option<Offset>, EncodeError> {
+    pub fn value<V: Value>(&mut self, field: Field, value: &Option<V>) -> Result<Child, EncodeError> {
         match value {
-            Some(value) => self
-                .nested(value, V::write)
-                .map(Some)
-                .map_err(|error| error.inside(field.name)),
-            None => Ok(None),
+            Some(value) => self.required(field, value),
+            None => Ok(Child::none()),
         }
+    }
+
+    /// A message, union, identity or reference that must be there.
+    #[inline]
+    pub fn required<V: Value>(&mut self, field: Field, value: &V) -> Result<Child, EncodeError> {
+        match self.nested(value, V::write) {
+            Ok(offset) => Ok(Child::new(field, offset)),
+            Err(error) => Err(error.inside(field.name)),
+        }
+    }
+
+    /// A scalar, enum or struct: nothing stands before its table.
+    #[inline]
+    pub fn inline<T: Inline>(&mut self, field: Field, value: &T) -> Result<Inlined<T>, EncodeError> {
+        Ok(Inlined::new(field, *value))
+    }
+
+    /// A scalar or enum that may be absent: nothing stands before its table.
+    #[inline]
+    pub fn optional<T: Inline>(&mut self, field: Field, value: &Option<T>) -> Result<Maybe<T>, EncodeError> {
+        Ok(Maybe {
+            slot: field.slot(),
+            value: *value,
+        })
     }
 
     /// A union: the table around it, and its member.
@@ -203,8 +217,8 @@ impl Writer {
     pub fn union<V: Value>(&mut self, tag: u8, member: &V) -> Result<Offset, EncodeError> {
         let member = self.nested(member, V::write)?;
         let mut table = self.table()?;
-        table.offset(MEMBER, Some(member));
-        table.inline(TAG, tag);
+        Child::new(MEMBER, member).put(&mut table);
+        Inlined::new(TAG, tag).put(&mut table);
         Ok(table.end())
     }
 
@@ -219,7 +233,7 @@ impl Writer {
     pub(super) fn boxed_bytes(&mut self, bytes: &[u8]) -> Result<Offset, EncodeError> {
         let bytes = self.bytes(BOXED, bytes)?;
         let mut table = self.table()?;
-        table.offset(BOXED, bytes);
+        bytes.put(&mut table);
         Ok(table.end())
     }
 
@@ -249,33 +263,88 @@ pub struct TableWriter<'w> {
 }
 
 impl TableWriter<'_> {
-    /// A field that was written before.
-    #[inline]
-    pub fn offset(&mut self, field: Field, offset: Option<Offset>) {
-        if let Some(offset) = offset {
-            self.builder.push_slot_always(field.slot, offset.0);
-        }
-    }
-
-    /// A scalar, enum or struct; left out where absence means the same.
-    #[inline]
-    pub fn inline<T: Inline>(&mut self, field: Field, value: T) {
-        if field.required || !value.is_elided() {
-            value.push_slot(field.slot, self.builder);
-        }
-    }
-
-    /// A scalar or enum that may be absent.
-    #[inline]
-    pub fn optional<T: Inline>(&mut self, field: Field, value: Option<T>) {
-        if let Some(value) = value {
-            value.push_slot(field.slot, self.builder);
-        }
-    }
-
     /// Ends the table.
     #[inline]
     pub fn end(self) -> Offset {
         Offset::new(self.builder.end_table(self.start).value())
+    }
+}
+
+/// What a field put before its table, or keeps until there is one.
+pub trait Slot {
+    /// Puts it into its slot.
+    fn put(self, table: &mut TableWriter<'_>);
+}
+
+/// A field that stands behind an offset.
+#[derive(Clone, Copy)]
+pub struct Child {
+    slot: u16,
+    offset: Option<Offset>,
+}
+
+impl Child {
+    #[inline]
+    fn new(field: Field, offset: Offset) -> Self {
+        Self {
+            slot: field.slot(),
+            offset: Some(offset),
+        }
+    }
+
+    #[inline]
+    const fn none() -> Self {
+        Self { slot: 0, offset: None }
+    }
+}
+
+impl Slot for Child {
+    #[inline]
+    fn put(self, table: &mut TableWriter<'_>) {
+        if let Some(offset) = self.offset {
+            table.builder.push_slot_always(self.slot, offset.0);
+        }
+    }
+}
+
+/// A scalar, enum or struct, left out where absence means the same.
+#[derive(Clone, Copy)]
+pub struct Inlined<T> {
+    slot: u16,
+    value: T,
+}
+
+impl<T> Inlined<T> {
+    #[inline]
+    fn new(field: Field, value: T) -> Self {
+        Self {
+            slot: field.slot(),
+            value,
+        }
+    }
+}
+
+impl<T: Inline> Slot for Inlined<T> {
+    #[inline]
+    fn put(self, table: &mut TableWriter<'_>) {
+        if !self.value.is_elided() {
+            self.value.push_slot(self.slot, table.builder);
+        }
+    }
+}
+
+/// A scalar or enum that may be absent.
+#[derive(Clone, Copy)]
+pub struct Maybe<T> {
+    slot: u16,
+    value: Option<T>,
+}
+
+impl<T: Inline> Slot for Maybe<T> {
+    #[inline]
+    fn put(self, table: &mut TableWriter<'_>) {
+        if let Some(value) = self.value {
+            value.push_slot(self.slot, table.builder);
+        }
     }
 }

@@ -222,6 +222,9 @@ impl Inbox {
         }
         if self.at == self.buf.len() {
             self.buf.clear();
+            if self.buf.capacity() > 8 * self.read {
+                self.buf = Vec::new();
+            }
         } else {
             self.buf.drain(..self.at);
         }
@@ -231,10 +234,174 @@ impl Inbox {
         (&mut self.buf).limit(room)
     }
 
-    /// Tells how much the read brought: a full one asks for more at the next.
+    /// Tells how much the read brought: the next one asks for more after a full one, and for less after a poor one.
     pub(super) fn filled(&mut self, count: usize) {
-        if self.large.is_none() && count == self.read {
-            self.read = (self.read * 4).min(READ_BYTES.1);
+        if self.large.is_some() {
+            return;
         }
+        if count == self.read {
+            self.read = (self.read * 4).min(READ_BYTES.1);
+        } else if count < self.read / 4 {
+            self.read = (self.read / 2).max(READ_BYTES.0);
+        }
+    }
+}
+
+/// Runs bytes through the receive side as a connection does, in chunks.
+#[cfg(test)]
+fn receive(bytes: &[u8], chunk: usize, max_record: usize) -> Result<Vec<Bytes>, ZmtpError> {
+    let (mut inbox, mut records) = (Inbox::new(Vec::new(), max_record), Vec::new());
+    let mut left = bytes;
+    loop {
+        let many = inbox.scan(|record| record.get(1) == Some(&10), |_| Ok(()))?;
+        let run = inbox.len().div_ceil(2);
+        let handed = (0..run).map_while(|at| inbox.pop(run - at));
+        records.extend(handed);
+        if inbox.len() > 0 || many || run > 0 {
+            continue;
+        }
+        if left.is_empty() {
+            return Ok(records);
+        }
+        let mut room = inbox.room();
+        let count = left.len().min(chunk).min(room.remaining_mut());
+        room.put_slice(&left[..count]);
+        drop(room);
+        left = &left[count..];
+        inbox.filled(count);
+        let held = inbox.buf.capacity() + inbox.large.as_ref().map_or(0, |large| large.data.capacity());
+        let come = bytes.len() - left.len();
+        assert!(
+            held <= 4 * come + 4 * READ_BYTES.1,
+            "{held} bytes are held for the {come} that came"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::zmtp::{encode_ping, frame_head};
+    use proptest::prelude::*;
+
+    /// Records as a peer may send them: some in a frame, some frames in a message, commands between.
+    fn wire(messages: &[Vec<Vec<Vec<u8>>>]) -> Vec<u8> {
+        let mut out = Vec::new();
+        for frames in messages {
+            encode_ping(&mut out, 1, b"x");
+            for (at, records) in frames.iter().enumerate() {
+                let len = records.iter().map(|record| PREFIX + record.len()).sum();
+                let (head, from) = frame_head(len, at + 1 < frames.len(), false);
+                out.extend_from_slice(&head[from..]);
+                for record in records {
+                    out.extend_from_slice(&u32::try_from(record.len()).unwrap().to_le_bytes());
+                    out.extend_from_slice(record);
+                }
+            }
+        }
+        out
+    }
+
+    fn record() -> impl Strategy<Value = Vec<u8>> {
+        let len =
+            prop_oneof![8 => 2usize..40, 3 => 1000usize..1100, 1 => 16_000usize..17_000, 1 => 60_000usize..140_000];
+        (len, any::<u8>()).prop_map(|(len, byte)| [vec![1, 16], vec![byte; len]].concat())
+    }
+
+    fn messages() -> impl Strategy<Value = Vec<Vec<Vec<Vec<u8>>>>> {
+        use proptest::collection::vec;
+        vec(vec(vec(record(), 0..8), 1..4), 0..8)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn records_arrive_whole_however_they_are_cut(messages in messages(), chunk in 1usize..100_000) {
+            let all: Vec<_> = messages.iter().flatten().flatten().cloned().collect();
+            let most = messages.iter().map(|message| wire(std::slice::from_ref(message)).len()).max().unwrap_or(0);
+            let received = receive(&wire(&messages), chunk, most.max(1)).unwrap();
+            prop_assert_eq!(received, all);
+        }
+
+        #[test]
+        fn damage_is_refused_or_read_and_holds_no_more_than_came(
+            messages in messages(),
+            damage in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..5),
+            chunk in 1usize..5000,
+        ) {
+            let mut bytes = wire(&messages);
+            for (at, byte) in damage {
+                if !bytes.is_empty() {
+                    let at = at.index(bytes.len());
+                    bytes[at] = byte;
+                }
+            }
+            let _ = receive(&bytes, chunk, 1 << 30);
+        }
+    }
+
+    /// What reaches a listener from anyone: the handshake's bytes, then a stream of records, damaged at random.
+    #[test]
+    #[ignore = "a soak: `make soak` runs it for ZLINK_SOAK_SECONDS"]
+    fn soak_damaged_bytes() {
+        use crate::transport::zmtp::{Handshake, Properties, Role, Security};
+        let seconds = std::env::var("ZLINK_SOAK_SECONDS").map_or(60, |seconds| seconds.parse().unwrap());
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(seconds);
+        let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::default());
+        let damage = proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..9);
+        let input = (messages(), damage, 1usize..5000, any::<bool>());
+        let (mut runs, mut refused) = (0u64, 0u64);
+        while std::time::Instant::now() < end {
+            let (messages, damage, chunk, plain) = input.new_tree(&mut runner).unwrap().current();
+            let security = match plain {
+                true => Security::Plain {
+                    username: "a".into(),
+                    password: "b".into(),
+                },
+                false => Security::Null,
+            };
+            let mut client = Handshake::new(
+                Role::Client,
+                security.clone(),
+                &Properties::new().with("Identity", *b"x"),
+            );
+            let mut bytes = client.take_output();
+            let greeted = bytes.len();
+            bytes.extend(wire(&messages));
+            for (n, (at, byte)) in damage.into_iter().enumerate() {
+                let within = if n % 2 == 0 { greeted + 50 } else { bytes.len() };
+                let at = at.index(within.min(bytes.len()));
+                bytes[at] = byte;
+            }
+            let mut server = Handshake::new(Role::Server, security, &Properties::new());
+            for piece in bytes.chunks(chunk) {
+                if server.feed(piece).is_err() || server.take_ready().is_some() {
+                    break;
+                }
+            }
+            refused += u64::from(receive(&bytes[greeted..], chunk, 1 << 20).is_err());
+            runs += 1;
+        }
+        println!("{runs} inputs, {refused} refused, no panic, nothing held beyond what came");
+    }
+
+    #[test]
+    fn a_small_record_pins_no_large_buffer() {
+        let small = vec![1u8, 16, 7];
+        let frames = vec![vec![vec![
+            small.clone(),
+            vec![1; 15_000],
+            small.clone(),
+            vec![1; 40_000],
+            small,
+        ]]];
+        let records = receive(&wire(&frames), 100_000, 1 << 20).unwrap();
+        let at = |n: usize| records[n].as_ptr() as usize;
+        assert!(
+            at(2).abs_diff(at(1)) > 15_000 || at(2) < at(1),
+            "it is no part of its neighbour's buffer"
+        );
+        assert_eq!(records.len(), 5);
     }
 }

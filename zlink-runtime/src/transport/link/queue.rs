@@ -495,7 +495,9 @@ impl Inner {
     fn written(&mut self, chunk: Chunk) -> Vec<Waker> {
         self.used = self.used.saturating_sub(chunk.charge());
         let capacity = chunk.bytes.capacity();
-        if !chunk.alone && capacity <= SPARE_BYTES && capacity > self.spare.capacity() {
+        // A burst's buffer is not kept for a trickle.
+        let fitting = capacity <= SPARE_BYTES && chunk.bytes.len() >= capacity / 8;
+        if !chunk.alone && fitting && capacity > self.spare.capacity() {
             self.spare = chunk.bytes;
         }
         if self.waiting.is_empty() {

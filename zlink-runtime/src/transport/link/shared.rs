@@ -27,6 +27,7 @@ use crate::permit::{HostPermits, Permit};
 use crate::transport::{
     BoxFuture, CloseReason, Flow, Held, Lane, Lanes, Link, LinkStats, Offer, Peer, Record, Refused, Sink, SocketType,
 };
+use crate::wire;
 
 /// What a link is made of.
 pub(super) struct Parts {
@@ -232,6 +233,7 @@ impl Link for OpenLink {
             lane,
             record,
             ticket: None,
+            told: Instant::now(),
         })
     }
 
@@ -291,6 +293,8 @@ struct Sending {
     lane: Lane,
     record: Vec<u8>,
     ticket: Option<u64>,
+    /// Up to when a request's head knows how long it has waited.
+    told: Instant,
 }
 
 impl Future for Sending {
@@ -302,7 +306,13 @@ impl Future for Sending {
             lane,
             record,
             ticket,
+            told,
         } = &mut *self;
+        if ticket.is_some() {
+            let waited = told.elapsed();
+            *told += waited;
+            wire::spend(record, waited);
+        }
         shared.queue(*lane).poll_push(cx, ticket, record)
     }
 }

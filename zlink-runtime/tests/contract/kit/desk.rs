@@ -33,7 +33,8 @@ impl Gate {
         self.0.close();
     }
 
-    async fn pass(&self) {
+    /// Waits to be let through.
+    pub(crate) async fn pass(&self) {
         if let Ok(permit) = self.0.acquire().await {
             permit.forget();
         }

@@ -33,9 +33,19 @@ pub(crate) async fn serving(
 
 /// Where a host listens, for calls to `orders`.
 pub(crate) fn address(host: &Host) -> String {
+    let name = if host.client_server("orders").is_ok() {
+        "orders"
+    } else {
+        "shop"
+    };
+    address_of(host, name)
+}
+
+/// Where a host listens for the mesh or the ClientServer channel of that name.
+pub(crate) fn address_of(host: &Host, name: &str) -> String {
     let listener = host
-        .listener(ListenerKind::ClientServer, "orders")
-        .or_else(|_| host.listener(ListenerKind::RouteMesh, "shop"));
+        .listener(ListenerKind::ClientServer, name)
+        .or_else(|_| host.listener(ListenerKind::RouteMesh, name));
     listener.unwrap().endpoint.to_string()
 }
 
@@ -66,7 +76,8 @@ pub(crate) async fn calling(
     host
 }
 
-fn hello_that_serves(way: Way) -> Hello {
+/// What a peer says of itself that serves `orders`.
+pub(crate) fn hello_that_serves(way: Way) -> Hello {
     let channels = vec![Membership {
         name: "orders".into(),
         weight: 100,

@@ -1,4 +1,5 @@
-//! Sections 1 and 2: sends complete at the source's send path, requests exactly once.
+//! Sections 1 and 2: sends complete at the source's send path, requests exactly once. Long, because each way to end
+//! needs a scene of its own.
 
 use std::collections::HashSet;
 use std::time::Duration;

@@ -402,12 +402,13 @@ impl Job for CallJob {
     type Turn = CallTurn;
 
     fn start(self) -> Option<CallTurn> {
-        let entry = self.entry.clone();
+        let (entry, is_request) = (self.entry.clone(), self.call.correlation.is_some());
         match self.begin() {
             Ok(running) => running.map(|running| CallTurn {
                 span: entry.span(),
                 running,
                 entry,
+                is_request,
             }),
             Err(refusal) => {
                 refuse("decode_error", entry.handlers.surface(), refusal);
@@ -433,6 +434,7 @@ impl Job for CallJob {
 pub(crate) struct CallTurn {
     running: BoxFuture<'static, ()>,
     entry: Arc<Entry>,
+    is_request: bool,
     /// What handlers log stands inside it.
     span: tracing::Span,
 }
@@ -452,9 +454,10 @@ impl execution::Turn for CallTurn {
             Abandoned::Panicked(text) => ("handler_exception", text.as_str()),
             Abandoned::Stopped => ("shutdown", "the host stopped before the handler ended"),
         };
+        let action = if self.is_request { "reply_error" } else { "drop" };
         tracing::error!(
             target: "zlink::dispatch", event_id = "zlink.dispatch_error", surface = self.entry.handlers.surface(),
-            packet_name = %self.entry.packet, outcome = "failed", reason, action = "reply_error", text
+            packet_name = %self.entry.packet, outcome = "failed", reason, action, text
         );
     }
 }

@@ -257,7 +257,10 @@ async fn a_failing_handler_is_an_internal_failure_and_keeps_its_secrets() {
         orders_client(&c).tell(note("fail", 4)).await.unwrap();
         orders_client(&c).tell(note("panic", 5)).await.unwrap();
         until("all five to have run", || desk.runs() == 5).await;
-        events.heard(&["handler_exception", "4711"]).await;
+        until("a record of each", || {
+            events.count(&["handler_exception", "action=drop", "4711"]) == 2
+        })
+        .await;
         assert_eq!(who(&c).await, "s");
         at_rest(&[&s, &c]).await;
     }

@@ -7,6 +7,7 @@ mod events;
 mod pair;
 mod raw;
 
+use std::collections::HashMap;
 use std::future::Future;
 use std::panic::Location;
 use std::time::{Duration, Instant};
@@ -18,12 +19,12 @@ use zlink_runtime::prelude::*;
 use zlink_runtime::{HostBuilder, MeshBuilder, PeerState};
 
 pub(crate) use craft::{Craft, answer, correlation_of, encoded, metadata_block, reply_to, sized, timeout_of};
-pub(crate) use desk::{Desk, Gate, Seen};
+pub(crate) use desk::Desk;
 pub(crate) use events::Events;
 pub(crate) use pair::{
     WAYS, Way, address_of, at_rest, calling, candidates, hello_that_serves, raw_client, raw_server, serving,
 };
-pub(crate) use raw::{Raw, hello, hello_of, record, request, send};
+pub(crate) use raw::{Raw, hello, hello_of, record};
 
 /// How long anything may take that should happen at once; only failing tests wait that long.
 pub(crate) const SOON: Duration = Duration::from_secs(10);
@@ -201,14 +202,56 @@ pub(crate) fn is_free(port: u16) -> bool {
 
 /// How many TCP connections others hold to the listener of that node's mesh `shop`.
 pub(crate) fn connections(host: &Host) -> usize {
-    let port = host.mesh("shop").unwrap().endpoint().port().unwrap();
-    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
-    let local = format!("0100007F:{port:04X}");
-    let established = |line: &&str| {
+    established().get(&port_of(host)).copied().unwrap_or_default()
+}
+
+/// The port of that node's mesh `shop`.
+pub(crate) fn port_of(host: &Host) -> u16 {
+    host.mesh("shop").unwrap().endpoint().port().unwrap()
+}
+
+/// The TCP connections of this machine, counted by local port.
+pub(crate) fn established() -> HashMap<u16, usize> {
+    let mut counts = HashMap::new();
+    for line in std::fs::read_to_string("/proc/net/tcp").unwrap().lines().skip(1) {
         let mut columns = line.split_whitespace().skip(1);
-        columns.next() == Some(&*local) && columns.nth(1) == Some("01")
-    };
-    table.lines().filter(established).count()
+        let port = columns.next().and_then(|local| local.split_once(':')).unwrap().1;
+        if columns.nth(1) == Some("01") {
+            *counts.entry(u16::from_str_radix(port, 16).unwrap()).or_default() += 1;
+        }
+    }
+    counts
+}
+
+/// A host on a thread of its own, whose sockets close when it is killed, and which says nothing then.
+pub(crate) struct Kill(
+    Option<tokio::sync::oneshot::Sender<()>>,
+    Option<std::thread::JoinHandle<()>>,
+);
+
+impl Kill {
+    /// Ends every task of the host where it stands.
+    pub(crate) fn now(mut self) {
+        drop(self.0.take());
+        self.1.take().map(std::thread::JoinHandle::join);
+    }
+}
+
+/// Starts a host that can be killed, as far as one can be within a process.
+pub(crate) async fn doomed(start: impl Future<Output = Host> + Send + 'static) -> (Host, Kill) {
+    let (started, host) = tokio::sync::oneshot::channel();
+    let (kill, killed) = tokio::sync::oneshot::channel::<()>();
+    let thread = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let _ = started.send(start.await);
+            let _ = killed.await;
+        });
+    });
+    (soon("the start", host).await.unwrap(), Kill(Some(kill), Some(thread)))
 }
 
 /// Starts `call` in a task of its own.

@@ -19,7 +19,7 @@ use zlink_runtime::prelude::*;
 use zlink_runtime::{HostBuilder, MeshBuilder, PeerState};
 
 pub(crate) use craft::{Craft, answer, correlation_of, encoded, metadata_block, reply_to, sized, timeout_of};
-pub(crate) use desk::Desk;
+pub(crate) use desk::{Desk, Gate, Seen};
 pub(crate) use events::Events;
 pub(crate) use pair::{
     WAYS, Way, address_of, at_rest, calling, candidates, hello_that_serves, raw_client, raw_server, serving,

@@ -175,7 +175,11 @@ impl<'a> Table<'_, 'a> {
     /// The inline bytes of a field, from its first on; `None` where it is absent.
     #[inline]
     fn slot(&self, field: Field) -> Result<Option<(usize, &'a [u8])>, DecodeError> {
-        let at = match self.vtable.get(usize::from(field.slot())..).and_then(<[u8]>::first_chunk) {
+        let at = match self
+            .vtable
+            .get(usize::from(field.slot())..)
+            .and_then(<[u8]>::first_chunk)
+        {
             Some(bytes) => usize::from(u16::from_le_bytes(*bytes)),
             None => 0,
         };
@@ -289,9 +293,7 @@ impl<'a> Table<'_, 'a> {
     /// A map of scalars, enums or structs; empty where it is absent.
     #[inline]
     pub fn inline_map<T: Inline>(&mut self, field: Field) -> Result<BTreeMap<String, T>, DecodeError> {
-        self.entries(field, |entry| {
-            entry.inline(INLINE_VALUE)
-        })
+        self.entries(field, |entry| entry.inline(INLINE_VALUE))
     }
 
     /// A map of anything else; empty where it is absent.

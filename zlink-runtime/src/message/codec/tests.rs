@@ -1,6 +1,10 @@
 //! Tests of the codec, on messages written by hand as the generator writes them.
 
-#![allow(unreachable_pub, clippy::large_enum_variant, reason = "as in generated modules, which allow it, too")]
+#![allow(
+    unreachable_pub,
+    clippy::large_enum_variant,
+    reason = "as in generated modules, which allow it, too"
+)]
 
 use proptest::prelude::*;
 

@@ -106,7 +106,10 @@ impl Writer {
             return Ok(Child::none());
         }
         self.room_for(field, bytes.len(), bytes.len())?;
-        Ok(Child::new(field, Offset::new(self.builder.create_byte_string(bytes).value())))
+        Ok(Child::new(
+            field,
+            Offset::new(self.builder.create_byte_string(bytes).value()),
+        ))
     }
 
     /// A list of scalars, enums or structs.
@@ -127,11 +130,7 @@ impl Writer {
 
     /// A map of scalars, enums or structs.
     #[inline]
-    pub fn inline_map<T: Inline>(
-        &mut self,
-        field: Field,
-        map: &BTreeMap<String, T>,
-    ) -> Result<Child, EncodeError> {
+    pub fn inline_map<T: Inline>(&mut self, field: Field, map: &BTreeMap<String, T>) -> Result<Child, EncodeError> {
         self.vector(field, map, |(key, value), writer| {
             let key = writer.string(KEY, key)?;
             let mut entry = writer.table()?;
@@ -207,7 +206,10 @@ impl Writer {
     /// A scalar or enum that may be absent: nothing stands before its table.
     #[inline]
     pub fn optional<T: Inline>(&mut self, field: Field, value: &Option<T>) -> Result<Maybe<T>, EncodeError> {
-        Ok(Maybe { slot: field.slot(), value: *value })
+        Ok(Maybe {
+            slot: field.slot(),
+            value: *value,
+        })
     }
 
     /// A union: the table around it, and its member.
@@ -284,7 +286,10 @@ pub struct Child {
 impl Child {
     #[inline]
     fn new(field: Field, offset: Offset) -> Self {
-        Self { slot: field.slot(), offset: Some(offset) }
+        Self {
+            slot: field.slot(),
+            offset: Some(offset),
+        }
     }
 
     #[inline]
@@ -312,7 +317,10 @@ pub struct Inlined<T> {
 impl<T> Inlined<T> {
     #[inline]
     fn new(field: Field, value: T) -> Self {
-        Self { slot: field.slot(), value }
+        Self {
+            slot: field.slot(),
+            value,
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The demo as a user starts it: real processes, real sockets, a real SIGKILL. In a short form.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};

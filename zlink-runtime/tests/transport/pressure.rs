@@ -444,3 +444,30 @@ async fn who_does_not_read_answers_is_not_read_from() {
         assert_eq!(server.heard.numbers(Lane::Data), [7]);
     }
 }
+
+/// A reader that stands in line for a permit when its peer stops taking answers does not keep what is granted to it.
+///
+/// REQ: PM-35, PM-60
+#[tokio::test]
+async fn who_does_not_read_answers_keeps_no_permit() {
+    let transport = transport();
+    let (ours, theirs) = (HostPermits::new(10), HostPermits::new(1));
+    let mut server = Server::bind(&transport, "tcp://127.0.0.1:0", offer("server", &theirs)).await;
+    let deaf = transport.dial(server.endpoint(), offer("client", &ours)).await.unwrap();
+    let server = End::new(server.accept().await, &theirs, 1 << 20);
+    let only = theirs.source().try_acquire(1).unwrap();
+    deaf.try_send(Lane::Data, rec(&record(ORDINARY, 7, 50))).unwrap();
+    until("it stands in line", || theirs.status().waiting == 1).await;
+    let answer = record(COMPLETION, 0, 60_000);
+    while server.link.try_send(Lane::Completion, rec(&answer)) != Err(Refused::Full) {
+        tokio::task::yield_now().await;
+    }
+    let mut waits = server.link.send(Lane::Completion, answer.clone());
+    assert!(futures_poll(&mut waits).is_pending());
+    drop(only);
+    until("the permit is free for others", || theirs.in_use() == 0).await;
+
+    let _hears = End::new(deaf, &ours, 1 << 20);
+    waits.await.unwrap();
+    until("it is read again", || server.heard.len() == 1).await;
+}

@@ -310,12 +310,13 @@ impl Reader {
         let watcher = watcher(*lane);
         let mut waited = false;
         let granted = poll_fn(|cx: &mut Context<'_>| {
-            // A host that has closed its permits ends its links next: until then nothing is read.
-            if shared.poll_answered(cx).is_ready()
-                && let Poll::Ready(Ok(mut grant)) = source.poll_acquire(cx, 1)
-            {
+            if shared.poll_answered(cx).is_pending() {
+                // What was granted in the meantime is for those whose peers do read.
+                source.cancel();
+            } else if let Poll::Ready(Ok(mut grant)) = source.poll_acquire(cx, 1) {
                 return Poll::Ready(Ok(grant.take()));
             }
+            // A host that has closed its permits ends its links next: until then nothing is read.
             if !std::mem::replace(&mut waited, true) {
                 shared.waiting_bytes.store(inbox.bytes(), Ordering::Relaxed);
                 shared.for_permit.store(true, Ordering::Relaxed);

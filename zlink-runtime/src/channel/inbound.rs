@@ -343,7 +343,21 @@ impl Upcall for Inbound {
                 CloseReason::Protocol("a record of an unknown kind".into()),
                 Duration::ZERO,
             ),
-            Err(malformed) => self.malformed(peer, &record, malformed),
+            Err(malformed) => {
+                if !wire::is_completion(&record) && (self.only_calls || permit.is_none()) {
+                    // Nothing bounds how many come there, so none is answered.
+                    refuse(
+                        "invalid_frame",
+                        "channel",
+                        Refusal {
+                            error: Error::not_executed(ErrorKind::ProtocolError, malformed.what),
+                            reply: None,
+                        },
+                    );
+                    return peer.close(CloseReason::Protocol(malformed.what.to_owned()), Duration::ZERO);
+                }
+                self.malformed(peer, &record, malformed);
+            }
         }
     }
 

@@ -60,6 +60,8 @@ pub const OWNER_TIME: Duration = Duration::from_millis(1);
 pub const DEFAULT_WEIGHT: u16 = 100;
 /// The greatest weight.
 pub const MAX_WEIGHT: u16 = 10_000;
+/// Peers without a link that one scope remembers; a lost one beyond takes the place of the one lost first.
+pub const LOST_PEERS: usize = 1024;
 /// Steps after which the search for a selection period gives up.
 pub const SELECT_STEPS: usize = 65_536;
 /// Time after which the search for a selection period gives up.

@@ -1,10 +1,12 @@
 //! The decision that a link to an endpoint is wanted, and the loop that keeps making it. It must not judge peers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
+use crate::clock;
 use crate::id::Rid;
 use crate::transport::{CloseReason, Endpoint, TransportError};
 use crate::wire::{self, RejectReason};
@@ -75,14 +77,20 @@ impl Intent {
     }
 }
 
+/// A link that was there for this long was worth dialling at once again; one that ends sooner counts as a failure.
+const STEADY: Duration = Duration::from_secs(1);
+
 /// Makes the link of an intent again and again. Ends only where a refusal is for good.
 pub(super) async fn run(links: Arc<Inner>, intent: Arc<Intent>) {
     let mut backoff = Backoff::default();
     let mut reported = false;
     loop {
+        let began = clock::now();
         match attempt(&links, &intent).await {
             Ok(Ended::AfterReady(reason)) => {
-                backoff.reset();
+                if began.elapsed() >= STEADY {
+                    backoff.reset();
+                }
                 reported = false;
                 // Where both sides had dialled, the other link is used now, and this intent has what it wanted.
                 if let Some(rid) = intent.rid() {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -61,6 +62,8 @@ pub(super) struct Inner {
     open: Mutex<BTreeMap<LinkId, Arc<dyn Link>>>,
     flow: Mutex<Flow>,
     intents: Mutex<Vec<(Arc<Intent>, JoinHandle<()>)>>,
+    /// No link is dialled or accepted any more.
+    stopped: AtomicBool,
     listener: Mutex<Option<Box<dyn Listener>>>,
     ticker: Mutex<Option<JoinHandle<()>>>,
     changed: Notify,
@@ -93,6 +96,7 @@ impl Links {
             open: Mutex::new(BTreeMap::new()),
             flow: Mutex::new(Flow::default()),
             intents: Mutex::new(Vec::new()),
+            stopped: AtomicBool::new(false),
             listener: Mutex::new(None),
             ticker: Mutex::new(None),
             changed: Notify::new(),
@@ -131,13 +135,11 @@ impl Links {
         early.into_iter().flatten().for_each(|link| self.0.accept(link));
     }
 
-    /// Adds an intent and begins to dial. An intent for the same endpoint and RID that is there already stays as it is.
+    /// Adds an intent and begins to dial, unless all has stopped. An intent for the same endpoint and RID that is there already stays as it is.
     pub(crate) fn connect(&self, endpoint: Endpoint, expected: Option<Rid>) {
         let mut intents = self.0.intents.lock();
-        if intents
-            .iter()
-            .any(|(intent, _)| intent.endpoint == endpoint && intent.expected == expected)
-        {
+        let known = |(intent, _): &(Arc<Intent>, _)| intent.endpoint == endpoint && intent.expected == expected;
+        if self.0.stopped.load(Ordering::Acquire) || intents.iter().any(known) {
             return;
         }
         // A changed expectation is a new intent; the one before must not keep dialling.
@@ -243,22 +245,12 @@ impl Links {
                 return false;
             }
             local.revision += 1;
-            wire::Update {
-                revision: local.revision,
-                state: local.state,
-                channels: channels_to_wire(&local.channels),
-            }
+            update_of(&local)
         };
-        let body = match codec::encode(&update, <[u8]>::to_vec) {
-            Ok(body) => body,
-            Err(error) => {
-                tracing::error!(target: "zlink::runtime", %error, "an update cannot be encoded");
-                return true;
-            }
-        };
+        let Some(update) = update else { return true };
         let links: Vec<_> = self.0.table.lock().links().cloned().collect();
         for peer in links {
-            self.0.control(&peer, wire::service(RecordKind::Update, &body));
+            self.0.control(&peer, update.clone());
         }
         true
     }
@@ -315,6 +307,7 @@ impl Links {
 
     /// Stops accepting, dialling and looking after links. Returns the links that are open.
     fn stop(&self) -> Vec<Arc<dyn Link>> {
+        self.0.stopped.store(true, Ordering::Release);
         self.0.listener.lock().take();
         for link in self.0.early.lock().take().into_iter().flatten() {
             link.close(CloseReason::Local("the host stops"), Duration::ZERO);
@@ -355,6 +348,22 @@ impl fmt::Debug for Links {
     }
 }
 
+/// What of a side can change while it lives, as a record.
+fn update_of(local: &NodeInfo) -> Option<Vec<u8>> {
+    let update = wire::Update {
+        revision: local.revision,
+        state: local.state,
+        channels: channels_to_wire(&local.channels),
+    };
+    match codec::encode(&update, |body| wire::service(RecordKind::Update, body)) {
+        Ok(record) => Some(record),
+        Err(error) => {
+            tracing::error!(target: "zlink::runtime", %error, "an update cannot be encoded");
+            None
+        }
+    }
+}
+
 struct Accepting(Arc<Inner>);
 
 impl Acceptor for Accepting {
@@ -372,6 +381,10 @@ impl Inner {
         let sink = LinkSink::accepted(self.clone(), link.clone());
         self.remember(&link);
         link.start(sink);
+        if self.stopped.load(Ordering::Acquire) {
+            // It came while the listener was closing; who closes the others may not have seen it.
+            link.close(CloseReason::Local("the host stops"), Duration::ZERO);
+        }
     }
 
     pub(super) fn local(&self) -> NodeInfo {
@@ -436,9 +449,25 @@ impl Inner {
         }
     }
 
-    pub(super) fn place(&self, link: &Arc<PeerLink>, info: NodeInfo) -> Placed {
+    /// Places a link. `admitted` runs before anybody can find it: its calls go behind what that says.
+    pub(super) fn place(&self, link: &Arc<PeerLink>, info: NodeInfo, admitted: impl FnOnce()) -> Placed {
         let local = self.local.lock().rid.clone();
-        self.table.lock().place(&local, link, info)
+        let mut table = self.table.lock();
+        let placed = table.place(&local, link, info);
+        if !matches!(placed, Placed::Refused(_)) {
+            admitted();
+        }
+        placed
+    }
+
+    /// Tells what has changed on this side since revision `told`: while a handshake is under way, changes go past it.
+    pub(super) fn tell_changes(&self, peer: &Arc<PeerLink>, told: u64) {
+        let local = self.local();
+        if local.revision != told
+            && let Some(record) = update_of(&local)
+        {
+            self.control(peer, record);
+        }
     }
 
     /// Tells the floor above how the peers stand now.
@@ -488,6 +517,26 @@ impl Inner {
             Err(Refused::TooLarge) => {
                 tracing::error!(target: "zlink::runtime", peer = %peer.rid(), "a service record exceeds the link's limit");
             }
+        }
+    }
+
+    /// Answers a probe. One answer at most waits for room: until it comes, a peer only repeats what it asked.
+    pub(super) fn answer_probe(&self, peer: &Arc<PeerLink>, id: u64) {
+        let record = wire::probe(RecordKind::ProbeAck, id);
+        let sent = peer.link().try_send(
+            Lane::Data,
+            Record {
+                head: &record,
+                payload: &[],
+            },
+        );
+        if sent == Err(Refused::Full) && !peer.set_answering(true) {
+            let (peer, sending) = (peer.clone(), peer.send(Lane::Data, record));
+            self.runtime.spawn(async move {
+                // A link that ends takes what waits for it along.
+                let _ = sending.await;
+                peer.set_answering(false);
+            });
         }
     }
 

@@ -28,21 +28,25 @@ pub(crate) struct PeerLink {
     retire_sent: AtomicBool,
     retire_received: AtomicBool,
     liveness: Mutex<Liveness>,
+    /// An answer to a probe waits for room.
+    answering: AtomicBool,
     runtime: Handle,
 }
 
 impl PeerLink {
-    pub(super) fn new(link: Arc<dyn Link>, info: &NodeInfo, max_record: usize, ready: Instant) -> Self {
+    /// Takes the operations out of `info`: only the link needs them.
+    pub(super) fn new(link: Arc<dyn Link>, info: &mut NodeInfo, max_record: usize, ready: Instant) -> Self {
         Self {
             link,
             rid: info.rid.clone(),
             generation: info.generation,
-            operations: info.operations.clone(),
+            operations: std::mem::take(&mut info.operations),
             max_record,
             retiring: AtomicBool::new(false),
             retire_sent: AtomicBool::new(false),
             retire_received: AtomicBool::new(false),
             liveness: Mutex::new(Liveness::new(ready)),
+            answering: AtomicBool::new(false),
             runtime: Handle::current(),
         }
     }
@@ -97,6 +101,11 @@ impl PeerLink {
 
     pub(super) fn liveness(&self) -> &Mutex<Liveness> {
         &self.liveness
+    }
+
+    /// Notes whether an answer to a probe waits for room. Returns what was noted before.
+    pub(super) fn set_answering(&self, answering: bool) -> bool {
+        self.answering.swap(answering, Ordering::AcqRel)
     }
 
     pub(super) fn retire(&self) {

@@ -58,6 +58,8 @@ pub(super) struct LinkSink {
     phase: Mutex<Phase>,
     peer: OnceLock<Arc<PeerLink>>,
     intent: Option<Arc<Intent>>,
+    /// The peer is told at least this revision of this side in the handshake.
+    told: u64,
     ended: Mutex<Option<oneshot::Sender<Ended>>>,
 }
 
@@ -65,6 +67,7 @@ impl LinkSink {
     /// For a link that was accepted.
     pub(super) fn accepted(links: Arc<Inner>, link: Arc<dyn Link>) -> Arc<Self> {
         Arc::new(Self {
+            told: links.local().revision,
             links,
             link,
             phase: Mutex::new(Phase::AwaitHello),
@@ -82,6 +85,7 @@ impl LinkSink {
         ended: oneshot::Sender<Ended>,
     ) -> Arc<Self> {
         Arc::new(Self {
+            told: links.local().revision,
             links,
             link,
             phase: Mutex::new(Phase::AwaitAdmit {
@@ -192,20 +196,22 @@ impl LinkSink {
     }
 
     /// Both sides agree: the link is ready, unless another link to that peer is preferred.
-    fn place(&self, info: NodeInfo) {
+    fn place(&self, mut info: NodeInfo) {
         let rid = info.rid.clone();
         let local = self.links.local();
         let max_record = local.max_message.min(info.max_message);
-        let peer = Arc::new(PeerLink::new(self.link.clone(), &info, max_record, clock::now()));
-        let placed = self.links.place(&peer, info);
+        let peer = Arc::new(PeerLink::new(self.link.clone(), &mut info, max_record, clock::now()));
+        let placed = self.links.place(&peer, info, || {
+            self.link.admit(max_record);
+            if local.scope.is_mesh() && self.link.peer().dialled {
+                self.links.control(&peer, wire::service(RecordKind::Ready, &[]));
+            }
+            let _ = self.peer.set(peer.clone());
+            self.links.tell_changes(&peer, self.told);
+        });
         if let Placed::Refused(refusal) = placed {
             return self.refuse(refusal, Some(rid));
         }
-        self.link.admit(max_record);
-        if local.scope.is_mesh() && self.link.peer().dialled {
-            self.links.control(&peer, wire::service(RecordKind::Ready, &[]));
-        }
-        let _ = self.peer.set(peer.clone());
         match placed {
             Placed::Used { replaces: None } => {}
             Placed::Used { replaces: Some(old) } => {
@@ -319,7 +325,7 @@ impl LinkSink {
     /// A record of the mesh itself, on a ready link.
     fn service(&self, peer: &Arc<PeerLink>, record: &Bytes) {
         match wire::parse(record) {
-            Ok(Incoming::Probe(id)) => self.links.control(peer, wire::probe(RecordKind::ProbeAck, id)),
+            Ok(Incoming::Probe(id)) => self.links.answer_probe(peer, id),
             Ok(Incoming::ProbeAck(id)) => peer.liveness().lock().answered(clock::now(), id),
             Ok(Incoming::Service(RecordKind::Update, body)) => match codec::decode::<wire::Update>(body.of(record)) {
                 Ok(update) => match self.links.update(peer, update) {

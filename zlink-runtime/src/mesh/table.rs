@@ -8,6 +8,8 @@ use tokio::time::Instant;
 use crate::id::{Generation, LinkId, Rid};
 use crate::wire::{RejectReason, Update};
 
+use crate::limit::LOST_PEERS;
+
 use super::PeerView;
 use super::info::{NodeInfo, Refusal, channels_from_wire};
 use super::peer::PeerLink;
@@ -132,8 +134,20 @@ impl Table {
             self.peers.remove(link.rid());
         } else {
             entry.lost = Some(now);
+            self.bound_lost();
         }
         true
+    }
+
+    /// Forgets the peer that was lost first where too many are remembered: who comes under ever new RIDs must not make
+    /// this side remember them all.
+    fn bound_lost(&mut self) {
+        let lost = self.peers.iter().filter_map(|(rid, entry)| Some((entry.lost?, rid)));
+        if lost.clone().count() > LOST_PEERS
+            && let Some(oldest) = lost.min().map(|(_, rid)| rid.clone())
+        {
+            self.peers.remove(&oldest);
+        }
     }
 
     /// Forgets peers without a link that were lost before `before`, unless `kept` wants them.

@@ -10,6 +10,7 @@
 
 mod kit;
 
+mod attack;
 mod channel;
 mod errors;
 mod execution;

@@ -83,7 +83,7 @@ async fn a_change_during_a_handshake_is_not_lost() {
 /// REQ: NET-1007
 #[tokio::test]
 async fn a_stopped_host_takes_no_intent() {
-    let mut listener = Raw::listen("s").await;
+    let listener = Raw::listen("s").await;
     let c = node("c", |mesh| mesh).start().await.unwrap();
     c.shutdown().await.unwrap();
     c.mesh("shop").unwrap().connect(&listener.endpoint(), None).unwrap();

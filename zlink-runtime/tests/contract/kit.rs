@@ -19,12 +19,12 @@ use zlink_runtime::prelude::*;
 use zlink_runtime::{HostBuilder, MeshBuilder, PeerState};
 
 pub(crate) use craft::{Craft, answer, correlation_of, encoded, metadata_block, reply_to, sized, timeout_of};
-pub(crate) use desk::Desk;
+pub(crate) use desk::{Desk, Gate, Seen};
 pub(crate) use events::Events;
 pub(crate) use pair::{
     WAYS, Way, address_of, at_rest, calling, candidates, hello_that_serves, raw_client, raw_server, serving,
 };
-pub(crate) use raw::{Raw, hello, hello_of, record};
+pub(crate) use raw::{Raw, hello, hello_of, record, send};
 
 /// How long anything may take that should happen at once; only failing tests wait that long.
 pub(crate) const SOON: Duration = Duration::from_secs(10);

@@ -15,6 +15,7 @@ mod errors;
 mod execution;
 mod messages;
 mod permits;
+mod records;
 mod reroute;
 mod startup;
 mod topology;

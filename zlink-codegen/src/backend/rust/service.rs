@@ -196,8 +196,9 @@ impl Context<'_> {
         doc::lines(self.text, &method.doc, format_args!("Calls `{packet}`."));
         self.text
             .line(format_args!("pub fn {ident}(&self, {argument}: {input}) -> {call} {{"));
-        self.text
-            .line(format_args!("self.route.{begin}(const {{ rt::Method::{how} }}, {argument})"));
+        self.text.line(format_args!(
+            "self.route.{begin}(const {{ rt::Method::{how} }}, {argument})"
+        ));
         self.text.line("}");
     }
 }

@@ -45,6 +45,14 @@ pub(crate) fn is_completion(record: &[u8]) -> bool {
     record.get(1).is_some_and(|kind| *kind == RecordKind::Reply.to_wire())
 }
 
+/// Whether a record is at least, by its head, a one-way message of this protocol.
+pub(crate) fn is_one_way(record: &[u8]) -> bool {
+    fixed::<SendHead>(record).is_ok_and(|(head, _)| {
+        let kind = RecordKind::from_wire(head.kind);
+        head.major == MAJOR && matches!(kind, RecordKind::NodeSend | RecordKind::ChannelSend)
+    })
+}
+
 /// Whether a record carries receive flow, which the link itself applies.
 pub(crate) fn is_flow(record: &[u8]) -> bool {
     record.get(1).is_some_and(|kind| *kind == RecordKind::Flow.to_wire())

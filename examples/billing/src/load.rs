@@ -10,7 +10,7 @@ use zlink_runtime::error::CallError;
 use zlink_runtime::prelude::*;
 
 use crate::billing::{self, AuditNote, BillingClient, Charge};
-use crate::report::Phase;
+use crate::evidence::Phase;
 
 /// How long a charge may take.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(5);
@@ -25,14 +25,22 @@ pub(crate) struct Ended {
     pub(crate) order: u64,
     pub(crate) phase: Phase,
     pub(crate) took: Duration,
-    pub(crate) end: Result<String, CallError>,
+    pub(crate) end: Result<String, Failure>,
 }
 
-/// A note that was sent, as far as the client knows.
+/// What an error says beside its text.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Failure {
+    pub(crate) kind: String,
+    /// Nobody ran it and nobody will; else somebody may have.
+    pub(crate) not_executed: bool,
+}
+
+/// A note, and whether the client could send it. Nobody answers.
 pub(crate) struct Sent {
     pub(crate) order: u64,
     pub(crate) phase: Phase,
-    pub(crate) end: Result<(), CallError>,
+    pub(crate) taken: bool,
 }
 
 /// All that the client saw.
@@ -118,15 +126,19 @@ async fn fire(client: BillingClient, now: watch::Receiver<Option<Phase>>, fired:
 async fn charge(client: BillingClient, phase: Phase, order: u64) -> Ended {
     let begin = Instant::now();
     let end = client.charge(Charge { order, cents: 990 }).timeout(DEADLINE).await;
+    let failure = |error: CallError| Failure {
+        kind: error.kind().map_or("Argument".to_owned(), |kind| kind.to_string()),
+        not_executed: error.execution() == Execution::NotExecuted,
+    };
     Ended {
         order,
         phase,
         took: begin.elapsed(),
-        end: end.map(|receipt| receipt.server),
+        end: end.map(|receipt| receipt.server).map_err(failure),
     }
 }
 
 async fn audit(client: BillingClient, phase: Phase, order: u64) -> Sent {
-    let end = client.audit(AuditNote { order }).await;
-    Sent { order, phase, end }
+    let taken = client.audit(AuditNote { order }).await.is_ok();
+    Sent { order, phase, taken }
 }

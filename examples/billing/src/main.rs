@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod evidence;
 mod load;
 mod play;
 mod report;

@@ -13,8 +13,8 @@ use zlink_runtime::prelude::*;
 
 use crate::Result;
 use crate::billing::{self, AdminClient, Drain, GetPressure, SlowDown};
+use crate::evidence::{Evidence, Fates, Journal, Phase};
 use crate::load::Load;
-use crate::report::{Evidence, Journal, Phase};
 
 const SHOP: MeshName = MeshName::from_static("shop");
 /// How long anything may take that should happen at once.
@@ -24,14 +24,15 @@ const SOON: Duration = Duration::from_secs(10);
 pub(crate) async fn run(phase: Duration) -> Result<bool> {
     let folder = std::env::temp_dir().join(format!("billing-demo-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
-    let report = play(&folder, phase).await?.report();
-    print!("{report}");
-    if report.holds() {
+    let evidence = play(&folder, phase).await?;
+    print!("\n{evidence}");
+    let kept = evidence.promises().iter().all(|(_, broken)| *broken == 0);
+    if kept {
         std::fs::remove_dir_all(&folder)?;
     } else {
         println!("\nwhat each server ran is kept in {}", folder.display());
     }
-    Ok(report.holds())
+    Ok(kept)
 }
 
 async fn play(folder: &Path, phase: Duration) -> Result<Evidence> {
@@ -58,14 +59,7 @@ async fn play(folder: &Path, phase: Duration) -> Result<Evidence> {
     sleep(phase).await;
 
     load.enter(Phase::Flood);
-    let lasts_ms = u32::try_from(phase.as_millis() / 2)?;
-    stage
-        .admin("c")?
-        .slow_down(SlowDown {
-            charge_ms: 400,
-            lasts_ms,
-        })
-        .await?;
+    stage.slow_down("c", phase / 2).await?;
     stage.say(
         "flood",
         "charges at c take 400 ms instead of 20: more comes in than it can do",
@@ -79,16 +73,18 @@ async fn play(folder: &Path, phase: Duration) -> Result<Evidence> {
 
     load.enter(Phase::Drain);
     sleep(phase / 4).await;
+    stage.slow_down("a", phase / 2).await?;
+    sleep(phase / 4).await;
     stage.admin("a")?.drain(Drain {}).await?;
     stage.until("a leaves the selection", || !stage.is_target("a")).await?;
     let left = load.fired();
     stage.say(
         "drain",
-        "a was asked to leave: it finishes what it has accepted, and gets nothing new",
+        "a is asked to leave while it has slow charges to do: it gets nothing new",
     );
     let a_ended_well = a.ended_well().await?;
-    stage.say("", "a has ended");
-    sleep(phase * 3 / 4).await;
+    stage.say("", "a has done what it had accepted, and has ended");
+    sleep(phase / 2).await;
 
     load.enter(Phase::Kill);
     sleep(phase / 4).await;
@@ -109,24 +105,21 @@ async fn play(folder: &Path, phase: Duration) -> Result<Evidence> {
         pressure.push((name, stage.admin(name)?.pressure(GetPressure {}).await?));
         stage.admin(name)?.drain(Drain {}).await?;
     }
-    let ended_well = [
-        ("a", a_ended_well),
-        ("c", c.ended_well().await?),
-        ("d", d.ended_well().await?),
-    ];
+    let (c_ended_well, d_ended_well) = (c.ended_well().await?, d.ended_well().await?);
     stage.host.shutdown().await?;
     stage.say("end", "all have left");
-    let journals = ["a", "b", "c", "d"].map(|name| Journal::read(name, &stage.journal(name)));
-    Ok(Evidence {
-        seen,
-        journals: journals.into_iter().collect::<Result<_, _>>()?,
+    let servers = [("a", 100), ("b", 200), ("c", 300), ("d", 200)];
+    let journals = servers.map(|(name, weight)| Journal::read(name, weight, &stage.journal(name)));
+    let fates = Fates {
         drained: "a",
         left,
         killed: "b",
         flooded: "c",
+        joined: "d",
         pressure,
-        ended_well: ended_well.to_vec(),
-    })
+        ended_well: vec![("a", a_ended_well), ("c", c_ended_well), ("d", d_ended_well)],
+    };
+    Ok(Evidence::new(seen, journals.into_iter().collect::<Result<_>>()?, fates))
 }
 
 /// A server process.
@@ -176,6 +169,17 @@ impl Stage {
 
     fn admin(&self, name: &str) -> Result<AdminClient> {
         Ok(billing::admin_client(&self.host, &SHOP, Rid::new(name)?))
+    }
+
+    /// Makes its charges take 400 ms, for that time.
+    async fn slow_down(&self, name: &str, lasts: Duration) -> Result<()> {
+        let lasts_ms = u32::try_from(lasts.as_millis())?;
+        let slow = SlowDown {
+            charge_ms: 400,
+            lasts_ms,
+        };
+        self.admin(name)?.slow_down(slow).await?;
+        Ok(())
     }
 
     fn journal(&self, name: &str) -> PathBuf {

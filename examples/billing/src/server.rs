@@ -135,6 +135,7 @@ fn pressure_of(jobs: &JobQueueStatus, most: u32) -> Pressure {
     Pressure {
         permits: jobs.limit,
         most: most.max(jobs.in_use()),
+        paused: jobs.paused,
         pauses: jobs.transitions.div_ceil(2),
         pause_ms: u64::try_from(jobs.paused_total.as_millis()).unwrap_or(u64::MAX),
     }

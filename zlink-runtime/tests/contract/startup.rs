@@ -1,12 +1,18 @@
 //! Chapter 01, sections 2, 3, 7 and 10: what start refuses, all of it at once and before a socket opens.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Semaphore;
 use zlink_generated::contract::{ORDERS, STOCK, desk_server, orders_server, stock_server, strict_server};
+use zlink_generated::zlink_wire::RecordKind;
 use zlink_runtime::id::ChannelName;
+use zlink_runtime::transport::{
+    Acceptor, BoxFuture, Endpoint, Link, LinkConfig, LinkTransport, Listener, Offer, Transport, TransportError,
+};
 use zlink_runtime::{ClientServerBuilder, Host, HostBuilder, HostPhase, ListenerKind, MeshBuilder, ObjectRole};
 
-use crate::kit::{ANY, Desk, free_port, is_free, refused};
+use crate::kit::{ANY, Desk, Raw, free_port, hello, hello_of, is_free, refused, settle, soon, spawn, until};
 
 fn desk() -> Desk {
     Desk::new("desk")
@@ -397,4 +403,80 @@ async fn a_bare_node_serves_under_its_fixed_or_its_made_rid() {
     }
     let again = mesh(|m| m).start().await.unwrap();
     assert_ne!(again.mesh("shop").unwrap().rid().as_bytes(), made[0].as_bytes());
+}
+
+/// Binds every endpoint at once but one, for which it waits.
+#[derive(Debug)]
+struct Slow {
+    inner: LinkTransport,
+    endpoint: String,
+    go: Arc<Semaphore>,
+}
+
+impl Transport for Slow {
+    fn bind<'a>(
+        &'a self,
+        endpoint: &'a Endpoint,
+        offer: Offer,
+        acceptor: Arc<dyn Acceptor>,
+    ) -> BoxFuture<'a, Result<Box<dyn Listener>, TransportError>> {
+        Box::pin(async move {
+            if endpoint.to_string() == self.endpoint && self.go.acquire().await.is_err() {
+                return Err(TransportError::Bind {
+                    endpoint: self.endpoint.clone(),
+                    cause: "the test wants it so".into(),
+                });
+            }
+            self.inner.bind(endpoint, offer, acceptor).await
+        })
+    }
+
+    fn dial<'a>(
+        &'a self,
+        endpoint: &'a Endpoint,
+        offer: Offer,
+    ) -> BoxFuture<'a, Result<Arc<dyn Link>, TransportError>> {
+        self.inner.dial(endpoint, offer)
+    }
+}
+
+/// REQ: NET-1001, NET-1003
+#[tokio::test]
+async fn nobody_is_let_in_before_all_is_bound() {
+    for succeeds in [true, false] {
+        let handler = desk();
+        let (first, second) = (free_port(), free_port());
+        let [first, second] = [first, second].map(|port| format!("tcp://127.0.0.1:{port}"));
+        let go = Arc::new(Semaphore::new(0));
+        let slow = Slow {
+            inner: LinkTransport::new(LinkConfig::default()),
+            endpoint: second.clone(),
+            go: go.clone(),
+        };
+        let builder = Host::builder()
+            .mesh("shop", |m| m.listen(&first).serve_node(desk_server(handler.clone())))
+            .mesh("depot", |m| m.listen(&second))
+            .transport(slow);
+        let starting = spawn(builder.start());
+        let port = first.rsplit(':').next().unwrap().parse().unwrap();
+        until("the first listener", || !is_free(port)).await;
+        let raw = Raw::dial(&first, &hello_of("raw")).await;
+        raw.say(&hello(RecordKind::Hello, &hello_of("raw")));
+        settle().await;
+        assert_eq!(raw.count(RecordKind::Admit), 0);
+        assert!(!starting.is_finished());
+        if succeeds {
+            go.add_permits(1);
+            let host = soon("the start", starting).await.unwrap().unwrap();
+            raw.heard(RecordKind::Admit).await;
+            assert!(host.status().is_ready());
+        } else {
+            go.close();
+            soon("the failure", starting).await.unwrap().unwrap_err();
+            raw.ended().await;
+            assert_eq!(raw.count(RecordKind::Admit), 0);
+            assert!(is_free(port));
+        }
+        assert_eq!(handler.runs(), 0);
+    }
 }

@@ -7,9 +7,12 @@ use zlink_generated::zlink_wire::{ChannelServer, Hello, ObjectRole, RecordKind, 
 use zlink_runtime::error::{ErrorKind, Execution};
 use zlink_runtime::{Host, PeerState};
 
-use crate::kit::{ANY, Desk, Events, Raw, failure, hello_of, node, note, record, settle, spawn, until};
+use crate::kit::{
+    ANY, Desk, Events, Raw, address_of, doomed, failure, free_port, hello_of, is_free, node, note, record, settle,
+    soon, spawn, until,
+};
 
-/// REQ: NET-604, NET-603
+/// REQ: NET-604, NET-603, NET-507
 #[tokio::test]
 async fn the_client_of_one_channel_is_no_client_of_another() {
     let desk = Desk::new("s");
@@ -133,4 +136,69 @@ async fn two_ways_to_one_server_are_one_candidate() {
         orders_client(&c).ask(note("", number)).await.unwrap();
     }
     assert_eq!(desk.numbers(), [0, 1, 2, 3]);
+}
+
+/// REQ: NET-707, NET-110, NET-607
+#[tokio::test]
+async fn a_server_that_starts_again_serves_the_first_request_after_it_is_ready() {
+    let port = free_port();
+    let at = format!("tcp://127.0.0.1:{port}");
+    let start = |desk: &Desk| {
+        let server = orders_server(desk.clone());
+        Host::builder().client_server(|c| c.serve(server).listen(&at)).start()
+    };
+    let (before, after) = (Desk::new("before"), Desk::new("after"));
+    let first = start(&before);
+    let (first, kill) = doomed(async move { first.await.unwrap() }).await;
+    let c = Host::builder()
+        .client_server(|c| c.client(ORDERS).connect(&at))
+        .start()
+        .await
+        .unwrap();
+    let held = spawn(orders_client(&c).ask(note("hold", 1)));
+    before.reached(1).await;
+    kill.now();
+    assert_eq!(failure(soon("its end", held).await.unwrap()).0, ErrorKind::Unavailable);
+    drop(first);
+    until("the port to be free", || is_free(port)).await;
+    let _second = start(&after).await.unwrap();
+    assert_eq!(orders_client(&c).ask(note("", 2)).await.unwrap().text, "after");
+    assert_eq!(after.numbers(), [2]);
+    let status = c.client_server("orders").unwrap().status();
+    assert_eq!(status.channels[0].1.len(), 1, "the run that ended is no target");
+}
+
+/// REQ: NET-208, NET-203
+#[tokio::test]
+async fn each_instance_has_an_address_of_its_own() {
+    let port = free_port();
+    let (one, two) = (Desk::new("one"), Desk::new("two"));
+    let mut hosts = Vec::new();
+    for (desk, address) in [(&one, "127.0.0.1"), (&two, "127.0.0.2")] {
+        let server = orders_server(desk.clone());
+        let at = format!("tcp://{address}:{port}");
+        hosts.push(
+            Host::builder()
+                .client_server(|c| c.serve(server).listen(&at))
+                .start()
+                .await
+                .unwrap(),
+        );
+        assert_eq!(address_of(&hosts[hosts.len() - 1], "orders"), at);
+    }
+    let c = Host::builder()
+        .client_server(|c| {
+            c.client(ORDERS)
+                .connect(address_of(&hosts[0], "orders"))
+                .connect(address_of(&hosts[1], "orders"))
+        })
+        .start()
+        .await
+        .unwrap();
+    let control = c.client_server("orders").unwrap();
+    until("both", || control.status().channels[0].1.len() == 2).await;
+    for number in 0..2 {
+        orders_client(&c).ask(note("", number)).await.unwrap();
+    }
+    assert_eq!((one.runs(), two.runs()), (1, 1));
 }

@@ -320,3 +320,25 @@ async fn a_record_out_of_place_ends_its_link_and_nothing_else() {
     assert_eq!(who(&c).await, "s");
     assert!(s.status().is_ready());
 }
+
+/// REQ: NET-902, NET-907
+#[tokio::test]
+async fn a_probe_comes_back_and_goes_no_further() {
+    let desk = Desk::new("s");
+    let s = server("s", 100, &desk).await;
+    let raw = join_at(&s, &[]).await;
+    let probe = |kind, id: u64| record(kind, &[&[0; 4][..], &id.to_le_bytes()].concat());
+    let events = Events::collect();
+    for id in [1, u64::MAX] {
+        raw.say(&probe(RecordKind::Probe, id));
+        assert_eq!(raw.heard(RecordKind::ProbeAck).await, probe(RecordKind::ProbeAck, id));
+    }
+    // An answer to nothing, or to what was answered already, means nothing.
+    raw.say(&probe(RecordKind::ProbeAck, 77));
+    raw.say(&probe(RecordKind::ProbeAck, 77));
+    raw.ask(1, "", "contract.orders.ask", &note("", 1));
+    assert_eq!(raw.reply().await.failed, None);
+    assert_eq!(desk.runs(), 1);
+    assert_eq!(events.count(&["dispatch_error"]), 0);
+    until("their permits", || s.status().jobs.in_use() == 0).await;
+}

@@ -57,6 +57,19 @@ pub(crate) fn request(correlation: u64, channel: &str, packet: &str, message: &i
     whole
 }
 
+/// A one-way message to a channel, or to the node where it is empty, by name.
+pub(crate) fn send(channel: &str, packet: &str, message: &impl Message) -> Vec<u8> {
+    let kind = if channel.is_empty() {
+        RecordKind::NodeSend
+    } else {
+        RecordKind::ChannelSend
+    };
+    let mut whole = record(kind, &u32::MAX.to_le_bytes());
+    whole.extend(named(channel, packet));
+    rt::encode(message, |body| whole.extend_from_slice(body)).unwrap();
+    whole
+}
+
 /// What a node of the mesh `shop` that handles nothing would say of itself.
 pub(crate) fn hello_of(rid: &str) -> Hello {
     Hello {

@@ -2,6 +2,7 @@
 //!
 //! It must not know who is admitted, what a record says beyond its kind, or what happens to it above.
 
+mod chunk;
 mod dial;
 mod greet;
 mod inbox;

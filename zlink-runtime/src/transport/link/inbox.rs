@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use bytes::{Buf, BufMut, Bytes};
 
-use super::queue::PREFIX;
+use super::chunk::PREFIX;
 use crate::limit::{ALONE_BYTES, COALESCE_BYTES, ROTATION_RECORDS};
 use crate::transport::zmtp::{Command, Decoder, FrameLimits, Head, ZmtpError};
 

@@ -7,73 +7,11 @@ use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
 
-use crate::limit::{ALONE_BYTES, COALESCE_BYTES};
-use crate::transport::zmtp::{FRAME_HEAD, encode_ping, encode_pong, frame_head};
+use super::chunk::{Chunk, PREFIX, prefix};
+use crate::limit::ALONE_BYTES;
+use crate::transport::zmtp::{encode_ping, encode_pong, frame_head};
 use crate::transport::{Flow, Record, Refused};
 use crate::wire;
-
-/// Before a record, its length.
-pub(super) const PREFIX: usize = 4;
-/// What a REQ peer expects before a reply: an empty frame.
-const DELIMITER: [u8; 2] = [1, 0];
-/// Room in front of joined records for the delimiter and the frame head, so that one write sends all.
-const RESERVED: usize = DELIMITER.len() + FRAME_HEAD;
-/// A buffer kept for the next message has at most this capacity, in bytes.
-const SPARE_BYTES: usize = 2 * COALESCE_BYTES;
-
-/// One ZeroMQ message to send.
-pub(super) struct Chunk {
-    bytes: Vec<u8>,
-    records: u32,
-    /// One record without its prefix, rather than joined ones after [`RESERVED`] bytes.
-    alone: bool,
-}
-
-impl Chunk {
-    /// How many records it holds.
-    pub(super) const fn records(&self) -> u32 {
-        self.records
-    }
-
-    fn charge(&self) -> usize {
-        if self.alone {
-            self.bytes.len() + PREFIX
-        } else {
-            self.bytes.len() - RESERVED
-        }
-    }
-
-    /// The message as it travels: two parts, so that a large record is not copied.
-    pub(super) fn wire(&mut self, delimiter: bool) -> ([u8; RESERVED + PREFIX], usize, &[u8]) {
-        let (head, from) = frame_head(self.charge(), false, false);
-        let head = &head[from..];
-        let mut front = [0; RESERVED + PREFIX];
-        let mut at = front.len();
-        let mut put = |bytes: &[u8]| {
-            at -= bytes.len();
-            front[at..at + bytes.len()].copy_from_slice(bytes);
-        };
-        if self.alone {
-            put(&prefix(self.bytes.len()));
-        }
-        put(head);
-        if delimiter {
-            put(&DELIMITER);
-        }
-        if self.alone {
-            return (front, at, &self.bytes);
-        }
-        let front = &front[at..];
-        let from = RESERVED - front.len();
-        self.bytes[from..RESERVED].copy_from_slice(front);
-        ([0; RESERVED + PREFIX], RESERVED + PREFIX, &self.bytes[from..])
-    }
-}
-
-/// Records have at most [`crate::limit::PAYLOAD_BYTES`], which the queue's bound keeps.
-fn prefix(len: usize) -> [u8; PREFIX] {
-    u32::try_from(len).unwrap_or(u32::MAX).to_le_bytes()
-}
 
 /// A sender that waits for room. One with `granted` holds it already and has yet to be polled.
 struct Waiting {
@@ -380,8 +318,8 @@ impl SendQueue {
             control.extend_from_slice(&record);
         }
         let chunk = inner.chunks.pop_front()?;
-        inner.queued_records -= chunk.records;
-        inner.figures.records += u64::from(chunk.records);
+        inner.queued_records -= chunk.records();
+        inner.figures.records += u64::from(chunk.records());
         inner.figures.messages += 1;
         Some(chunk)
     }
@@ -463,42 +401,27 @@ impl Inner {
 
     fn append_alone(&mut self, record: Vec<u8>) {
         self.queued_records += 1;
-        self.chunks.push_back(Chunk {
-            bytes: record,
-            records: 1,
-            alone: true,
-        });
+        self.chunks.push_back(Chunk::alone(record));
     }
 
     fn append(&mut self, head: &[u8], payload: &[u8]) {
         self.queued_records += 1;
         let len = head.len() + payload.len();
-        let room = |chunk: &Chunk| !chunk.alone && chunk.charge() + PREFIX + len <= COALESCE_BYTES;
-        if !self.chunks.back().is_some_and(room) {
-            let mut bytes = std::mem::take(&mut self.spare);
-            bytes.clear();
-            bytes.resize(RESERVED, 0);
-            self.chunks.push_back(Chunk {
-                bytes,
-                records: 0,
-                alone: false,
-            });
+        if !self.chunks.back().is_some_and(|chunk| chunk.has_room(len)) {
+            self.chunks.push_back(Chunk::joined(std::mem::take(&mut self.spare)));
         }
         if let Some(chunk) = self.chunks.back_mut() {
-            chunk.records += 1;
-            chunk.bytes.extend_from_slice(&prefix(len));
-            chunk.bytes.extend_from_slice(head);
-            chunk.bytes.extend_from_slice(payload);
+            chunk.push(head, payload);
         }
     }
 
     fn written(&mut self, chunk: Chunk) -> Vec<Waker> {
         self.used = self.used.saturating_sub(chunk.charge());
-        let capacity = chunk.bytes.capacity();
-        // A burst's buffer is not kept for a trickle.
-        let fitting = capacity <= SPARE_BYTES && chunk.bytes.len() >= capacity / 8;
-        if !chunk.alone && fitting && capacity > self.spare.capacity() {
-            self.spare = chunk.bytes;
+        if let Some(spare) = chunk
+            .into_spare()
+            .filter(|spare| spare.capacity() > self.spare.capacity())
+        {
+            self.spare = spare;
         }
         if self.waiting.is_empty() {
             Vec::new()

@@ -100,6 +100,42 @@ fn links_between_documents_lead_somewhere() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
+#[test]
+fn tests_name_rules_that_exist_and_few_at_once() {
+    let mut rules = BTreeSet::new();
+    for chapter in files_below(&workspace("docs/contract"), "md") {
+        let text = std::fs::read_to_string(&chapter).expect("a chapter");
+        // A rule stands at the beginning of a row or of a paragraph.
+        let words = text
+            .lines()
+            .filter_map(|line| line.trim_start_matches(['|', ' ']).split([' ', '|']).next());
+        rules.extend(words.filter(|word| word.contains('-')).map(str::to_owned));
+    }
+    let mut faults = Vec::new();
+    for folder in ["zlink-runtime", "zlink-codegen", "examples", "generated"] {
+        for file in files_below(&workspace(folder), "rs") {
+            let text = std::fs::read_to_string(&file).expect("a source file");
+            for (at, line) in text.lines().enumerate() {
+                let Some(claim) = line.trim_start().strip_prefix(concat!("/// RE", "Q:")) else {
+                    continue;
+                };
+                let named: Vec<_> = claim.split(',').map(str::trim).collect();
+                let unknown: Vec<_> = named.iter().filter(|rule| !rules.contains(**rule)).collect();
+                if named.len() > 6 || !unknown.is_empty() {
+                    faults.push(format!(
+                        "{}:{}: {} rules, unknown: {unknown:?}",
+                        shown(&file),
+                        at + 1,
+                        named.len()
+                    ));
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+    assert!(rules.len() > 900, "the contract was not read");
+}
+
 /// Which rooms there are, and which edges between them are allowed.
 struct House {
     crate_name: &'static str,

@@ -11,15 +11,20 @@ fn all_code_of_the_readme_is_in_this_crate() {
     let readme = read("../../README.md");
     let mut blocks = 0;
     let mut block: Option<String> = None;
+    let mut manifest = false;
     for line in readme.lines() {
         match &mut block {
-            None if line.starts_with("```") => block = Some(String::new()),
+            // The manifest of a reader's crate has other paths than this one's.
+            None if line.starts_with("```") => {
+                manifest = line == "```toml";
+                block = Some(String::new());
+            }
             Some(code) if line == "```" => {
                 assert!(
-                    files.iter().any(|file| file.contains(&**code)),
+                    manifest || files.iter().any(|file| file.contains(&**code)),
                     "not in this crate:\n{code}"
                 );
-                blocks += 1;
+                blocks += usize::from(!manifest);
                 block = None;
             }
             Some(code) => *code += &format!("{line}\n"),

@@ -12,13 +12,17 @@ use crate::channel::{
 use crate::error::{ConfigError, ErrorKind, StartError};
 use crate::execution::Workers;
 use crate::id::{Generation, Rid};
-use crate::limit::DISPATCH_LIMIT;
+use crate::limit::{DESCRIPTOR_BYTES, DISPATCH_LIMIT};
 use crate::mesh::{Links, LinksConfig, NodeInfo, NodeState, ObjectRole, Scope};
+use crate::message::codec;
 use crate::permit::HostPermits;
 use crate::transport::{Endpoint, Transport};
 
 use super::validate::{ChannelPlan, Listen, MeshPlan, validate};
 use super::{Channel, Host, HostBuilder, Inner, Mesh, shutdown};
+
+/// More than the head of a service record has.
+const HEAD_BYTES: usize = 64;
 
 /// What every part of a starting host needs.
 struct Ground {
@@ -141,7 +145,18 @@ impl Ground {
         path
     }
 
-    fn links(&self, info: NodeInfo, budget: usize, upcall: Arc<Inbound>) -> Links {
+    fn links(&mut self, info: NodeInfo, budget: usize, upcall: Arc<Inbound>) -> Links {
+        // Peers read no greater first record, so a node that describes itself in more would never be linked.
+        let problem = match codec::encode(&info.to_wire(), <[u8]>::len) {
+            Ok(bytes) if bytes + HEAD_BYTES <= DESCRIPTOR_BYTES => None,
+            Ok(bytes) => Some(format!(
+                "needs {bytes} bytes to tell peers its channels and handlers; at most {DESCRIPTOR_BYTES} are allowed"
+            )),
+            Err(error) => Some(format!("cannot be described to peers: {error}")),
+        };
+        let place = info.scope.to_string();
+        self.mistakes
+            .extend(problem.map(|problem| ConfigError::new(place, problem)));
         Links::new(LinksConfig {
             info,
             transport: self.transport.clone(),

@@ -288,7 +288,8 @@ fn channel_plan(channel: ClientServerBuilder, mistakes: &mut Mistakes) -> Option
         mistakes.add(&place, problem);
     }
     if calls && !serves && channel.socket.connect.is_empty() {
-        let problem = "has no endpoint to connect to, there is no Location Store, and this host serves it not itself";
+        let problem =
+            "has no endpoint to connect to, there is no Location Store, and and this host does not serve it itself";
         mistakes.add(&place, problem);
     }
     let endpoint = channel.socket.listen.as_deref().unwrap_or("tcp://127.0.0.1:0");

@@ -542,7 +542,7 @@ impl Inner {
 
     /// Closes a link that both sides have given up.
     pub(super) fn settle(&self, peer: &Arc<PeerLink>) {
-        if peer.is_retiring() && !self.upcall.waits_on(peer.id()) && peer.mark_retire_sent() {
+        if peer.is_quiet(clock::now(), TICK) && !self.upcall.waits_on(peer.id()) && peer.mark_retire_sent() {
             self.control(peer, wire::service(RecordKind::Retire, &[]));
         }
         if peer.is_retired() {

@@ -1,14 +1,15 @@
 //! One admitted link and what is known of its other end. It must not know the other links.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
+use crate::clock;
 use crate::id::{Generation, LinkId, Rid};
 use crate::transport::{BoxFuture, CloseReason, Lane, Link, Record, Refused};
 
@@ -24,7 +25,8 @@ pub(crate) struct PeerLink {
     /// The greatest record either side takes.
     max_record: usize,
     /// Another link to the same peer is used now; this one only finishes what it carries.
-    retiring: AtomicBool,
+    /// Since when.
+    retiring: OnceLock<Instant>,
     retire_sent: AtomicBool,
     retire_received: AtomicBool,
     liveness: Mutex<Liveness>,
@@ -42,7 +44,7 @@ impl PeerLink {
             generation: info.generation,
             operations: std::mem::take(&mut info.operations),
             max_record,
-            retiring: AtomicBool::new(false),
+            retiring: OnceLock::new(),
             retire_sent: AtomicBool::new(false),
             retire_received: AtomicBool::new(false),
             liveness: Mutex::new(Liveness::new(ready)),
@@ -109,11 +111,18 @@ impl PeerLink {
     }
 
     pub(super) fn retire(&self) {
-        self.retiring.store(true, Ordering::Release);
+        let _ = self.retiring.set(clock::now());
     }
 
     pub(super) fn is_retiring(&self) -> bool {
-        self.retiring.load(Ordering::Acquire)
+        self.retiring.get().is_some()
+    }
+
+    /// Whether nothing more can follow on it: a sender that had found it before it retired has long put its record into
+    /// the queue, and nobody waits there.
+    pub(super) fn is_quiet(&self, now: Instant, patience: Duration) -> bool {
+        let long_enough = self.retiring.get().is_some_and(|since| now >= *since + patience);
+        long_enough && self.link.stats().waiting_senders == 0
     }
 
     /// Marks that this side said it needs the link no more. Returns whether that is news.

@@ -288,7 +288,44 @@ pub enum Int {
     U64,
 }
 
+impl Scalar {
+    /// Its name in the language.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Scalar::Bool => "bool",
+            Scalar::Int(int) => int.name(),
+            Scalar::F32 => "f32",
+            Scalar::F64 => "f64",
+            Scalar::String => "string",
+            Scalar::Bytes => "bytes",
+            Scalar::Uuid => "uuid",
+            Scalar::Timestamp => "timestamp",
+            Scalar::Duration => "duration",
+            Scalar::SpotId => "spot_id",
+            Scalar::ActorId => "actor_id",
+            Scalar::SpotRef => "spot_ref",
+            Scalar::ActorRef => "actor_ref",
+        }
+    }
+}
+
 impl Int {
+    /// Its name in the language.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Int::I8 => "i8",
+            Int::I16 => "i16",
+            Int::I32 => "i32",
+            Int::I64 => "i64",
+            Int::U8 => "u8",
+            Int::U16 => "u16",
+            Int::U32 => "u32",
+            Int::U64 => "u64",
+        }
+    }
+
     /// Bytes on the wire.
     #[must_use]
     pub const fn size(self) -> u32 {

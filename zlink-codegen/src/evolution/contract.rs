@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::ir::{self, DeclRef, Exchange, Int, Scalar, Schema, Slot, Target, Type};
+use crate::ir::{self, DeclRef, Exchange, Schema, Slot, Target, Type};
 
 /// A number or name that is in use, or was.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +78,7 @@ impl Contract {
         let it = schema.namespaces.get(at)?;
         let text = Text { schema, at };
         let metadata = it.metadata.iter().map(|key| {
-            let ty = scalar(key.ty).to_owned();
+            let ty = key.ty.name().to_owned();
             (key.name.clone(), Use::Now(Metadata { ty, relay: key.relay }))
         });
         let structs = it.structs.iter().map(|it| {
@@ -173,7 +173,7 @@ fn enumeration(it: &ir::Enum) -> Enum {
         .iter()
         .map(|value| (value.number, Use::Now(value.name.clone())));
     Enum {
-        ty: int(it.repr).to_owned(),
+        ty: it.repr.name().to_owned(),
         values: gone.chain(now).collect(),
     }
 }
@@ -236,7 +236,7 @@ impl Text<'_> {
 
     fn ty(&self, ty: &Type) -> String {
         match ty {
-            Type::Scalar(it) => scalar(*it).to_owned(),
+            Type::Scalar(it) => it.name().to_owned(),
             Type::List(inner) => format!("list<{}>", self.ty(inner)),
             Type::Optional(inner) => format!("optional<{}>", self.ty(inner)),
             Type::Map(inner) => format!("map<{}>", self.ty(inner)),
@@ -245,36 +245,5 @@ impl Text<'_> {
             Type::Union(at) => self.name(*at, &self.schema.union(*at).name),
             Type::Message(at) => self.message(*at),
         }
-    }
-}
-
-fn scalar(scalar: Scalar) -> &'static str {
-    match scalar {
-        Scalar::Bool => "bool",
-        Scalar::Int(it) => int(it),
-        Scalar::F32 => "f32",
-        Scalar::F64 => "f64",
-        Scalar::String => "string",
-        Scalar::Bytes => "bytes",
-        Scalar::Uuid => "uuid",
-        Scalar::Timestamp => "timestamp",
-        Scalar::Duration => "duration",
-        Scalar::SpotId => "spot_id",
-        Scalar::ActorId => "actor_id",
-        Scalar::SpotRef => "spot_ref",
-        Scalar::ActorRef => "actor_ref",
-    }
-}
-
-fn int(int: Int) -> &'static str {
-    match int {
-        Int::I8 => "i8",
-        Int::I16 => "i16",
-        Int::I32 => "i32",
-        Int::I64 => "i64",
-        Int::U8 => "u8",
-        Int::U16 => "u16",
-        Int::U32 => "u32",
-        Int::U64 => "u64",
     }
 }

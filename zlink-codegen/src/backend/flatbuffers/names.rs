@@ -1,6 +1,6 @@
 //! The identifiers of one namespace in `.fbs`: as the schema writes them, with the helper tables beside them.
 
-use crate::ir::{Namespace, Scalar, Schema, Slot, Type};
+use crate::ir::{Namespace, Schema, Slot, Type};
 use crate::name::{Scope, assign, camel, snake};
 
 /// The identifiers of one namespace, by kind and index.
@@ -90,34 +90,12 @@ fn identifier(name: &str) -> String {
 
 /// What a map's entry is named after.
 fn describe<'a>(value: &Type, schema: &'a Schema) -> &'a str {
-    use crate::ir::Int;
     match value {
         Type::Enum(at) => &schema.enumeration(*at).name,
         Type::Struct(at) => &schema.structure(*at).name,
         Type::Union(at) => &schema.union(*at).name,
         Type::Message(at) => &schema.message(*at).name,
         Type::List(_) | Type::Map(_) | Type::Optional(_) => "value",
-        Type::Scalar(scalar) => match scalar {
-            Scalar::Bool => "bool",
-            Scalar::Int(Int::I8) => "i8",
-            Scalar::Int(Int::I16) => "i16",
-            Scalar::Int(Int::I32) => "i32",
-            Scalar::Int(Int::I64) => "i64",
-            Scalar::Int(Int::U8) => "u8",
-            Scalar::Int(Int::U16) => "u16",
-            Scalar::Int(Int::U32) => "u32",
-            Scalar::Int(Int::U64) => "u64",
-            Scalar::F32 => "f32",
-            Scalar::F64 => "f64",
-            Scalar::String => "string",
-            Scalar::Bytes => "bytes",
-            Scalar::Uuid => "uuid",
-            Scalar::Timestamp => "timestamp",
-            Scalar::Duration => "duration",
-            Scalar::SpotId => "spot_id",
-            Scalar::ActorId => "actor_id",
-            Scalar::SpotRef => "spot_ref",
-            Scalar::ActorRef => "actor_ref",
-        },
+        Type::Scalar(scalar) => scalar.name(),
     }
 }

@@ -20,6 +20,10 @@ mod routing;
 mod sync;
 mod wire;
 
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzz;
+
 pub use channel::{Caller, ChannelContext, CorrelationId, MessageKind, NodeContext};
 pub use host::{
     ChannelControl, ClientServerBuilder, Host, HostBuilder, HostPhase, HostStatus, IntentStatus, JobProfile,

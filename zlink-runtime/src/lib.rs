@@ -3,6 +3,7 @@
 pub mod error;
 pub mod id;
 pub mod limit;
+pub mod location;
 pub mod message;
 pub mod permit;
 pub mod transport;

@@ -16,6 +16,7 @@ mod clock;
 mod execution;
 mod host;
 mod mesh;
+mod random;
 mod routing;
 mod sync;
 mod wire;

@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::LinkTransport;
 use super::greet::{Greeted, Nonce, Part, greet};
 use super::shared::{Parts, open};
-use super::stream::{Stream, connect, connect_beside};
+use super::stream::Stream;
 use crate::limit::HANDSHAKE_TIME;
 use crate::transport::zmtp::Role;
 use crate::transport::{Endpoint, Lanes, Link, Offer, Peer, TransportError};
@@ -31,7 +31,7 @@ pub(super) async fn dial(
         .check_dialable()
         .map_err(|error| unreachable(error.to_string()))?;
     let connect = async {
-        match timeout(HANDSHAKE_TIME, connect(endpoint)).await {
+        match timeout(HANDSHAKE_TIME, transport.sockets.connect(endpoint, None)).await {
             Ok(connected) => connected.map_err(|error| unreachable(error.to_string())),
             Err(_) => Err(unreachable("it did not answer within two seconds".to_owned())),
         }
@@ -53,7 +53,9 @@ pub(super) async fn dial(
         match offer.lanes {
             Lanes::One => Ok(vec![greeted(data, Part::Whole).await?]),
             Lanes::Two => {
-                let beside = connect_beside(data.address, endpoint)
+                let beside = transport
+                    .sockets
+                    .connect(endpoint, data.address)
                     .await
                     .map_err(|error| error.to_string())?;
                 pair(

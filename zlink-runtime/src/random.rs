@@ -17,7 +17,8 @@ impl Random {
 
     /// A version 4 UUID.
     pub(crate) fn uuid(&self) -> uuid::Uuid {
-        uuid::Builder::from_random_bytes((u128::from(self.bits()) << 64 | u128::from(self.bits())).to_be_bytes()).into_uuid()
+        uuid::Builder::from_random_bytes((u128::from(self.bits()) << 64 | u128::from(self.bits())).to_be_bytes())
+            .into_uuid()
     }
 
     /// The next 64 bits.

@@ -53,15 +53,14 @@ pub(super) async fn dial(
         match offer.lanes {
             Lanes::One => Ok(vec![greeted(data, Part::Whole).await?]),
             Lanes::Two => {
-                let beside = transport
-                    .sockets
-                    .connect(endpoint, data.address)
-                    .await
-                    .map_err(|error| error.to_string())?;
-                pair(
-                    greeted(data, Part::Data).await?,
-                    greeted(beside, Part::Completion).await?,
-                )
+                // Side by side: over a long way, one after the other would not fit into the time for both.
+                let address = data.address;
+                let beside = async {
+                    let beside = transport.sockets.connect(endpoint, address).await;
+                    greeted(beside.map_err(|error| error.to_string())?, Part::Completion).await
+                };
+                let (data, completion) = tokio::try_join!(greeted(data, Part::Data), beside)?;
+                pair(data, completion)
             }
         }
     };

@@ -85,11 +85,7 @@ impl From<UnixStream> for Stream {
 /// Where streams come from.
 pub(in crate::transport) trait Sockets: fmt::Debug + Send + Sync + 'static {
     /// Connects once; where another connection leads, if `beside` tells.
-    fn connect<'a>(
-        &'a self,
-        endpoint: &'a Endpoint,
-        beside: Option<SocketAddr>,
-    ) -> BoxFuture<'a, io::Result<Stream>>;
+    fn connect<'a>(&'a self, endpoint: &'a Endpoint, beside: Option<SocketAddr>) -> BoxFuture<'a, io::Result<Stream>>;
 
     /// Binds, and tells where.
     fn bind<'a>(&'a self, endpoint: &'a Endpoint) -> BoxFuture<'a, io::Result<(Box<dyn Socket>, Endpoint)>>;
@@ -106,11 +102,7 @@ pub(in crate::transport) trait Socket: Send + Sync {
 pub(super) struct System;
 
 impl Sockets for System {
-    fn connect<'a>(
-        &'a self,
-        endpoint: &'a Endpoint,
-        beside: Option<SocketAddr>,
-    ) -> BoxFuture<'a, io::Result<Stream>> {
+    fn connect<'a>(&'a self, endpoint: &'a Endpoint, beside: Option<SocketAddr>) -> BoxFuture<'a, io::Result<Stream>> {
         Box::pin(async move {
             if let Some(address) = beside {
                 return Ok(TcpStream::connect(address).await?.into());

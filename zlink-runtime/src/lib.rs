@@ -10,6 +10,8 @@ pub mod transport;
 
 #[doc(hidden)]
 pub mod rt;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 mod call;
 mod channel;
@@ -17,6 +19,7 @@ mod clock;
 mod execution;
 mod host;
 mod mesh;
+mod random;
 mod routing;
 mod sync;
 mod wire;

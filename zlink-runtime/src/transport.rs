@@ -17,6 +17,8 @@ use crate::permit::{HostPermits, Permit};
 
 mod endpoint;
 mod link;
+#[cfg(feature = "testing")]
+pub(crate) mod simulated;
 pub mod zmtp;
 
 pub use crate::permit::Flow;

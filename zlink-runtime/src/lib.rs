@@ -10,6 +10,8 @@ pub mod transport;
 
 #[doc(hidden)]
 pub mod rt;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 mod call;
 mod channel;

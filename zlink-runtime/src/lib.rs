@@ -19,9 +19,14 @@ mod clock;
 mod execution;
 mod host;
 mod mesh;
+mod random;
 mod routing;
 mod sync;
 mod wire;
+
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzz;
 
 pub use channel::{Caller, ChannelContext, CorrelationId, MessageKind, NodeContext};
 pub use host::{

@@ -1,3 +1,13 @@
-//! What tests of applications and of providers are built with. It must not be needed by anything that runs.
+//! For those who test what they build on zlink: whole clusters within one test, on paused time. Cargo feature `testing`.
 
+mod cluster;
+mod explore;
 pub mod store;
+
+pub use cluster::Cluster;
+pub use explore::explore;
+
+/// The network that a [`Cluster`] runs on.
+pub mod network {
+    pub use crate::transport::simulated::{Conditions, Happened, Network, SimulatedTransport, TraceEvent};
+}

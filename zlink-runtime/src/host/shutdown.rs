@@ -47,6 +47,12 @@ impl Host {
     pub async fn shutdown(&self) -> Result<(), ShutdownError> {
         self.0.stopping.result.get_or_init(|| self.0.stop()).await.clone()
     }
+
+    /// Stops at once, however many handles there are, as the end of its process would.
+    #[cfg(feature = "testing")]
+    pub(crate) fn kill(&self) {
+        self.0.abandon();
+    }
 }
 
 impl Inner {

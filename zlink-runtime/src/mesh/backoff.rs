@@ -26,11 +26,6 @@ impl Backoff {
     }
 }
 
-/// 64 random bits for jitter.
-pub(super) fn random() -> u64 {
-    uuid::Uuid::new_v4().as_u64_pair().1
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

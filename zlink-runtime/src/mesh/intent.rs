@@ -12,7 +12,7 @@ use crate::transport::{CloseReason, Endpoint, TransportError};
 use crate::wire::{self, RejectReason};
 
 use super::PeerState;
-use super::backoff::{Backoff, random};
+use super::backoff::Backoff;
 use super::links::Inner;
 use super::sink::{Ended, LinkSink};
 
@@ -132,7 +132,7 @@ pub(super) async fn run(links: Arc<Inner>, intent: Arc<Intent>) {
                 intent.failed(PeerState::NotConnected, error);
             }
         }
-        tokio::time::sleep(backoff.next(random())).await;
+        tokio::time::sleep(backoff.next(links.random().bits())).await;
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod cluster;
 mod explore;
+pub mod store;
 
 pub use cluster::Cluster;
 pub use explore::explore;

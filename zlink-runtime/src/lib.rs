@@ -6,6 +6,8 @@ pub mod limit;
 pub mod location;
 pub mod message;
 pub mod permit;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod transport;
 
 #[doc(hidden)]

@@ -1,8 +1,10 @@
-//! For those who test what they build on zlink: whole clusters within one test, on paused time. Cargo feature `testing`.
+//! For those who test what they build on zlink, or build a part of it anew: whole clusters within one test, on paused
+//! time, and the conformance suites of stores and transports. Cargo feature `testing`.
 
 mod cluster;
 mod explore;
 pub mod store;
+pub mod transport;
 
 pub use cluster::Cluster;
 pub use explore::explore;

@@ -119,6 +119,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     }
     ground.outbound.set_state(HostState::Serving);
     Ok(Host(Arc::new(Inner {
+        runtime: ground.runtime,
         outbound: ground.outbound,
         permits: ground.permits,
         workers: Mutex::new(Some(ground.workers)),

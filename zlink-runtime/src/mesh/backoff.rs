@@ -1,4 +1,4 @@
-//! How long to wait before the next attempt: exponential, with full jitter. Pure; randomness is handed in.
+//! How long to wait before the next attempt: exponential with full jitter, or about a minute. Pure; randomness is handed in.
 
 use std::time::Duration;
 
@@ -24,6 +24,11 @@ impl Backoff {
         let nanos = u64::try_from(bound.as_nanos()).unwrap_or(u64::MAX);
         Duration::from_nanos(random % nanos).max(Duration::from_millis(1))
     }
+}
+
+/// The pause after a refusal that stands until somebody changes something: 45 s to 75 s.
+pub(super) fn after_refusal(random: u64) -> Duration {
+    Duration::from_millis(45_000 + random % 30_000)
 }
 
 /// 64 random bits for jitter.
@@ -53,5 +58,12 @@ mod tests {
         }
         backoff.reset();
         assert!(backoff.next(u64::MAX) < FIRST);
+    }
+
+    #[test]
+    fn a_refusal_is_asked_about_again_once_a_minute() {
+        for random in [0, 1, 29_999, 30_000, u64::MAX] {
+            assert!((45..75).contains(&after_refusal(random).as_secs()));
+        }
     }
 }

@@ -147,6 +147,7 @@ impl Pending {
                 None => earlier.await,
                 Some(tick) => {
                     tokio::select! {
+                        biased;
                         () = tokio::time::sleep_until(self.instant(tick)) => self.expire(),
                         () = earlier => {}
                     }

@@ -3,12 +3,15 @@
 pub mod error;
 pub mod id;
 pub mod limit;
+pub mod location;
 pub mod message;
 pub mod permit;
 pub mod transport;
 
 #[doc(hidden)]
 pub mod rt;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 mod call;
 mod channel;
@@ -16,9 +19,14 @@ mod clock;
 mod execution;
 mod host;
 mod mesh;
+mod random;
 mod routing;
 mod sync;
 mod wire;
+
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzz;
 
 pub use channel::{Caller, ChannelContext, CorrelationId, MessageKind, NodeContext};
 pub use host::{

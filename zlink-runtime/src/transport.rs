@@ -17,10 +17,15 @@ use crate::permit::{HostPermits, Permit};
 
 mod endpoint;
 mod link;
+#[cfg(feature = "testing")]
+pub(crate) mod simulated;
 pub mod zmtp;
 
 pub use crate::permit::Flow;
 pub use endpoint::{Endpoint, InvalidEndpoint};
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub use link::Receiver;
 pub use link::{LinkConfig, LinkTransport};
 
 /// A boxed future, as object-safe traits need it.

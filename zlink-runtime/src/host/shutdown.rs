@@ -60,6 +60,12 @@ impl Host {
             Err(_) => self.0.stopped_with_its_runtime(),
         }
     }
+
+    /// Stops at once, however many handles there are, as the end of its process would.
+    #[cfg(feature = "testing")]
+    pub(crate) fn kill(&self) {
+        self.0.abandon();
+    }
 }
 
 impl Inner {

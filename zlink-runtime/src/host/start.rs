@@ -16,6 +16,7 @@ use crate::limit::{DESCRIPTOR_BYTES, DISPATCH_LIMIT};
 use crate::mesh::{Links, LinksConfig, NodeInfo, NodeState, ObjectRole, Operations, Scope};
 use crate::message::codec;
 use crate::permit::HostPermits;
+use crate::random::Random;
 use crate::transport::{Endpoint, Transport};
 
 use super::validate::{ChannelPlan, Listen, MeshPlan, validate};
@@ -31,6 +32,7 @@ struct Ground {
     workers: Workers,
     runtime: Handle,
     transport: Arc<dyn Transport>,
+    random: Random,
     queues: Vec<(Queue, ErrorKind)>,
     paths: Vec<Arc<ChannelPath>>,
     mistakes: Vec<ConfigError>,
@@ -41,7 +43,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     let threads = runtime.metrics().num_workers();
     let (request_timeout, send_timeout) = (builder.request_timeout, builder.send_timeout);
     let (drain_timeout, workers) = (builder.drain_timeout, builder.workers.unwrap_or(threads));
-    let transport = builder.transport.clone();
+    let (transport, random) = (builder.transport.clone(), builder.random.clone());
     let plan = validate(builder).map_err(StartError::new)?;
     let mut ground = Ground {
         outbound: Outbound::new(request_timeout, send_timeout),
@@ -49,6 +51,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         workers: Workers::spawn(&runtime, workers),
         runtime,
         transport,
+        random,
         queues: Vec::new(),
         paths: Vec::new(),
         mistakes: Vec::new(),
@@ -170,6 +173,7 @@ impl Ground {
             budget,
             upcall,
             runtime: self.runtime.clone(),
+            random: self.random.clone(),
         })
     }
 
@@ -246,7 +250,7 @@ impl Ground {
         let info = NodeInfo {
             scope: Scope::Mesh(name.clone()),
             rid,
-            generation: Generation::random(),
+            generation: Generation::drawn(&self.random),
             revision: 1,
             role: registered.role,
             channels: sorted(channels),
@@ -274,11 +278,12 @@ impl Ground {
             registered,
             ..
         } = plan;
+        let random = self.random.clone();
         let info = |scope: Scope, prefix: &str, channels| {
-            Rid::generate(prefix).map(|rid| NodeInfo {
+            Rid::drawn(prefix, &random).map(|rid| NodeInfo {
                 scope,
                 rid,
-                generation: Generation::random(),
+                generation: Generation::drawn(&random),
                 revision: 1,
                 role: ObjectRole::None,
                 channels,

@@ -153,6 +153,17 @@ impl Host {
     }
 }
 
+#[cfg(feature = "testing")]
+impl Host {
+    /// Every mesh and every channel of the host, as its handles tell.
+    pub(crate) fn topologies(&self) -> Vec<TopologyStatus> {
+        let meshes = self.0.meshes.iter().map(|one| mesh(&self.0, one));
+        meshes
+            .chain(self.0.channels.iter().map(|one| channel(&self.0, one)))
+            .collect()
+    }
+}
+
 pub(super) fn mesh(host: &Inner, mesh: &Mesh) -> TopologyStatus {
     let is_ours = |path: &crate::channel::ChannelPath| match &path.kind {
         crate::channel::PathKind::RouteMesh(name) => *name == mesh.name,

@@ -31,11 +31,6 @@ pub(super) fn after_refusal(random: u64) -> Duration {
     Duration::from_millis(45_000 + random % 30_000)
 }
 
-/// 64 random bits for jitter.
-pub(super) fn random() -> u64 {
-    uuid::Uuid::new_v4().as_u64_pair().1
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,7 +12,7 @@ use crate::transport::{CloseReason, Endpoint, TransportError};
 use crate::wire::{self, RejectReason};
 
 use super::PeerState;
-use super::backoff::{Backoff, after_refusal, random};
+use super::backoff::{Backoff, after_refusal};
 use super::links::Inner;
 use super::sink::{Ended, LinkSink};
 
@@ -109,9 +109,10 @@ pub(super) async fn run(links: Arc<Inner>, intent: Arc<Intent>) {
             backoff.reset();
         }
         let next = settle(&links, &intent, ended, &mut reported).await;
+        let random = links.random().bits();
         let pause = match next {
-            Next::Soon => backoff.next(random()),
-            Next::Seldom => after_refusal(random()),
+            Next::Soon => backoff.next(random),
+            Next::Seldom => after_refusal(random),
         };
         tokio::select! {
             () = tokio::time::sleep(pause) => {}

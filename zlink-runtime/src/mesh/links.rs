@@ -16,6 +16,7 @@ use crate::id::{ChannelName, LinkId, Rid};
 use crate::limit::{DESCRIPTOR_BYTES, REQUEST_TIMEOUT};
 use crate::message::codec;
 use crate::permit::HostPermits;
+use crate::random::Random;
 use crate::transport::{
     Acceptor, CloseReason, Endpoint, Flow, Lane, Lanes, Link, Listener, Offer, Record, SocketType, Transport,
     TransportError,
@@ -42,6 +43,8 @@ pub(crate) struct LinksConfig {
     pub(crate) budget: usize,
     pub(crate) upcall: Arc<dyn Upcall>,
     pub(crate) runtime: Handle,
+    /// Where the pauses between attempts to link come from.
+    pub(crate) random: Random,
 }
 
 /// All links of one scope.
@@ -56,6 +59,7 @@ pub(super) struct Inner {
     budget: usize,
     pub(super) upcall: Arc<dyn Upcall>,
     pub(super) runtime: Handle,
+    random: Random,
     pub(super) table: Mutex<Table>,
     /// Every link that has not ended, admitted or not.
     open: Mutex<BTreeMap<LinkId, Arc<dyn Link>>>,
@@ -92,6 +96,7 @@ impl Links {
             budget: config.budget,
             upcall: config.upcall,
             runtime: config.runtime,
+            random: config.random,
             table: Mutex::new(Table::new(keyed_by_link)),
             open: Mutex::new(BTreeMap::new()),
             flow: Mutex::new(Flow::default()),
@@ -379,6 +384,10 @@ impl Inner {
 
     pub(super) fn transport(&self) -> &dyn Transport {
         &*self.transport
+    }
+
+    pub(super) fn random(&self) -> &Random {
+        &self.random
     }
 
     pub(super) fn upcall(&self) -> &dyn Upcall {

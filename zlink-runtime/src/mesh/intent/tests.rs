@@ -12,6 +12,7 @@ use crate::mesh::links::{Links, LinksConfig};
 use crate::mesh::{NodeInfo, ObjectRole, PeerLink, PeerView, Upcall};
 use crate::message::codec;
 use crate::permit::{Flow, HostPermits, Permit};
+use crate::random::Random;
 use crate::transport::{
     Acceptor, BoxFuture, Held, Lane, Lanes, Link, LinkStats, Listener, Offer, Peer, Record, Refused, Sink, SocketType,
     Transport,
@@ -167,6 +168,7 @@ fn links(transport: &Answering) -> Links {
         budget: 1000,
         upcall: Arc::new(Nobody),
         runtime: tokio::runtime::Handle::current(),
+        random: Random::seeded(7),
     })
 }
 

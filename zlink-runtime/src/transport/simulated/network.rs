@@ -191,6 +191,16 @@ impl Network {
         self.0.healed.notify_waiters();
     }
 
+    /// Makes the network a good one from here on: heals every cut, and takes back whatever was said of its ways.
+    pub fn calm(&self) {
+        {
+            let mut state = self.0.state.lock();
+            state.usual = Conditions::default();
+            state.paths.clear();
+        }
+        self.heal();
+    }
+
     /// Heals the way from one node to another.
     #[track_caller]
     pub fn heal_path(&self, from: &str, to: &str) {

@@ -3,6 +3,7 @@
 pub mod error;
 pub mod id;
 pub mod limit;
+pub mod location;
 pub mod message;
 pub mod permit;
 pub mod transport;
@@ -22,6 +23,10 @@ mod random;
 mod routing;
 mod sync;
 mod wire;
+
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzz;
 
 pub use channel::{Caller, ChannelContext, CorrelationId, MessageKind, NodeContext};
 pub use host::{

@@ -23,6 +23,9 @@ pub mod zmtp;
 
 pub use crate::permit::Flow;
 pub use endpoint::{Endpoint, InvalidEndpoint};
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub use link::Receiver;
 pub use link::{LinkConfig, LinkTransport};
 
 /// A boxed future, as object-safe traits need it.

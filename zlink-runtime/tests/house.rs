@@ -23,7 +23,7 @@ const FLOORS: &[&[&[&str]]] = &[
     &[&["channel"], &["fanout"], &["spot", "actor", "session"]],
     &[&["relocation"]],
     &[&["host"], &["observe"]],
-    &[&["rt"], &["testing"]],
+    &[&["rt"], &["testing"], &["fuzz"]],
 ];
 
 /// The generator: each room, and the rooms it may use.

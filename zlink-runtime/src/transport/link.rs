@@ -10,10 +10,16 @@ mod keeper;
 mod listener;
 mod queue;
 mod reader;
+#[cfg(fuzzing)]
+mod receiver;
 mod shared;
 mod state;
 pub(super) mod stream;
 mod writer;
+
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub use receiver::Receiver;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -79,35 +79,56 @@ async fn two_thousand_half_open_handshakes() {
     server.client("later").await.round_trips(100).await;
 }
 
+/// A listener that holds so many connections.
+async fn with_places(connections: usize) -> Echo {
+    let config = LinkConfig {
+        connections,
+        ..config()
+    };
+    Echo::bind(&LinkTransport::new(config), "tcp://127.0.0.1:0").await
+}
+
 #[tokio::test]
 async fn a_listener_holds_so_many_connections_and_others_wait() {
-    let transport = LinkTransport::new(LinkConfig {
-        connections: 4,
-        ..config()
-    });
-    let server = Echo::bind(&transport, "tcp://127.0.0.1:0").await;
-    let first = server.client("first").await;
-    let half = [raw(server.endpoint()).await, raw(server.endpoint()).await];
-    let begin = Instant::now();
-    // Its places come free when the half-open ones have had their two seconds.
-    let link = loop {
-        match transport
-            .dial(server.endpoint(), offer("second", &server.permits))
-            .await
-        {
-            Ok(link) => break link,
-            Err(error) => assert!(begin.elapsed() < Duration::from_secs(10), "{error}"),
-        }
-    };
-    assert!(
-        begin.elapsed() > Duration::from_secs(1),
-        "the cap was not kept: {:?}",
-        begin.elapsed()
-    );
-    let second = End::new(link, &server.permits, 1 << 20);
+    let server = with_places(4).await;
+    let (first, second) = (server.client("first").await, server.client("second").await);
+    let third = async { greeted(server.endpoint(), Properties::new()).await };
+    let mut third = std::pin::pin!(third);
+    let early = tokio::time::timeout(Duration::from_millis(500), &mut third).await;
+    assert!(early.is_err(), "the cap was not kept");
     second.round_trips(10).await;
-    first.round_trips(10).await;
+    drop(first);
+    third.await;
+    second.round_trips(10).await;
+}
+
+#[tokio::test]
+async fn the_place_of_a_half_open_handshake_comes_free_after_two_seconds() {
+    let server = with_places(2).await;
+    let begin = Instant::now();
+    let half = [raw(server.endpoint()).await, raw(server.endpoint()).await];
+    greeted(server.endpoint(), Properties::new()).await;
+    assert!(begin.elapsed() > Duration::from_secs(1), "{:?}", begin.elapsed());
     drop(half);
+}
+
+/// A dialler that gives up between its lanes: what has come of them takes no place from its next attempt, nor from
+/// anybody else's.
+#[tokio::test]
+async fn the_place_of_an_abandoned_lane_comes_free_at_once() {
+    let server = with_places(1).await;
+    let begin = Instant::now();
+    for attempt in 0..5 {
+        let lane = Properties::new()
+            .with("Identity", *b"hasty")
+            .with("X-Generation", 7u64.to_be_bytes())
+            .with("X-Lane", "data")
+            .with("X-Link", [attempt; 16]);
+        drop(greeted(server.endpoint(), lane).await);
+    }
+    greeted(server.endpoint(), Properties::new()).await;
+    // Each would have had two seconds for its other lane.
+    assert!(begin.elapsed() < Duration::from_secs(6), "{:?}", begin.elapsed());
 }
 
 /// REQ: MSG-903, MSG-904

@@ -76,6 +76,7 @@ impl Sink for Collector {
 
     fn closed(&self, reason: &CloseReason) {
         self.0.lock().closed.push(reason.clone());
+        self.1.notify_one();
     }
 }
 
@@ -103,6 +104,7 @@ impl Collector {
     pub(crate) async fn more_than(&self, count: usize) {
         let more = async {
             while self.len() <= count {
+                assert_eq!(self.reason(), None, "the link ended, and a record was to come");
                 self.1.notified().await;
             }
         };

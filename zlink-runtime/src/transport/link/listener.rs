@@ -173,11 +173,17 @@ impl Accepting {
                 }
             }
         };
-        let Ok(other) = timeout_at(since + HANDSHAKE_TIME, waiting).await else {
-            self.halves.lock().remove(&nonce);
-            return Err("its other lane did not come within two seconds");
+        let abandoned = greeted.abandoned();
+        let joined = async {
+            tokio::select! {
+                biased;
+                other = waiting => other.map_err(|_| "the same lane twice"),
+                () = abandoned, if part == Part::Data => Err("its dialler gave up"),
+            }
         };
-        let other = other.map_err(|_| "the same lane twice")?;
+        let joined = timeout_at(since + HANDSHAKE_TIME, joined).await;
+        let other = joined.unwrap_or(Err("its other lane did not come within two seconds"));
+        let other = other.inspect_err(|_| drop(self.halves.lock().remove(&nonce)))?;
         let told = |greeted: &Greeted| {
             (
                 greeted.identity.clone(),

@@ -3,8 +3,10 @@
 mod cluster;
 mod explore;
 
-pub use cluster::Cluster;
+pub use cluster::{Cluster, selections};
 pub use explore::explore;
+
+pub use crate::channel::Selection;
 
 /// The network that a [`Cluster`] runs on.
 pub mod network {

@@ -91,7 +91,10 @@ impl ChannelPath {
         }
         #[cfg(feature = "testing")]
         self.history.push(super::history::Selection::Candidates(
-            candidates.iter().map(|(rid, weight, _)| (rid.clone(), *weight)).collect(),
+            candidates
+                .iter()
+                .map(|(rid, weight, _)| (rid.clone(), *weight))
+                .collect(),
         ));
         let list = candidates.iter().map(|(id, weight, link)| Candidate {
             id: id.clone(),

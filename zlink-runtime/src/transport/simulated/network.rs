@@ -191,13 +191,10 @@ impl Network {
         self.0.healed.notify_waiters();
     }
 
-    /// Makes the network a good one from here on: heals every cut, and takes back whatever was said of its ways.
+    /// Makes the network a good one from here on: heals every cut, takes back whatever was
+    /// said of its ways, and lets what is under way arrive as if it had set out now.
     pub fn calm(&self) {
-        {
-            let mut state = self.0.state.lock();
-            state.usual = Conditions::default();
-            state.paths.clear();
-        }
+        self.0.change(|state, _| state.calm(clock::now()));
         self.heal();
     }
 

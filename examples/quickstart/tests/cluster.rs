@@ -32,7 +32,9 @@ async fn a_server_that_is_cut_off_is_survived() -> Result<(), Box<dyn std::error
         host.client_server(|channel| {
             servers
                 .into_iter()
-                .fold(channel.client(billing::BILLING), |channel, server| channel.connect(server))
+                .fold(channel.client(billing::BILLING), |channel, server| {
+                    channel.connect(server)
+                })
         })
     });
     cluster.start_all().await?;

@@ -22,7 +22,7 @@ pub(crate) async fn storm(world: &Arc<World>, time: Duration) {
     });
     let end = Instant::now() + time;
     while Instant::now() < end {
-        tokio::time::sleep(dice.millis(20, 350)).await;
+        tokio::time::sleep(dice.millis(10, 200)).await;
         let (one, other) = pair(&dice);
         match dice.below(12) {
             0 | 1 => drop(network.break_connections(one, other, true)),

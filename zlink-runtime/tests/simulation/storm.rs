@@ -1,8 +1,10 @@
 //! A thousand storms over five nodes, and after each all that must hold.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use zlink_runtime::testing::{Cluster, explore};
 
 use crate::work::{Load, Outcome};
@@ -21,9 +23,9 @@ async fn weather(cluster: Cluster, figures: &Figures) {
     let seed = cluster.seed();
     let world = World::start(cluster, seed).await;
     let load = Load::start(&world);
-    world.cluster.advance(world.dice.millis(100, 1_500)).await;
+    world.cluster.advance(world.dice.millis(100, 800)).await;
     for _ in 0..4 {
-        faults::storm(&world, Duration::from_secs(1)).await;
+        faults::storm(&world, Duration::from_millis(500)).await;
         rest::bounded(&world);
     }
     world.cluster.network().calm();
@@ -54,6 +56,23 @@ async fn weather(cluster: Cluster, figures: &Figures) {
     figures.picks.fetch_add(picks, Ordering::Relaxed);
     figures.replies.fetch_add(replies, Ordering::Relaxed);
     figures.failures.fetch_add(failures, Ordering::Relaxed);
+}
+
+/// A failing seed is worth nothing if it cannot be repeated.
+#[test]
+fn a_storm_repeats_itself_event_for_event() {
+    let runs = [(); 2].map(|()| {
+        let fingerprints = Mutex::new(BTreeMap::new());
+        explore(10, async |cluster| {
+            weather(cluster.clone(), &Figures::default()).await;
+            let network = cluster.network();
+            fingerprints
+                .lock()
+                .insert(cluster.seed(), (network.fingerprint(), network.trace().len()));
+        });
+        fingerprints.into_inner()
+    });
+    assert_eq!(runs[0], runs[1]);
 }
 
 #[test]

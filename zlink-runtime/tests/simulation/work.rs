@@ -191,7 +191,7 @@ async fn drive(world: Arc<World>, at: usize, stop: Arc<AtomicBool>) -> Vec<JoinH
     let (from, dice) = (NODES[at], world.dice.clone());
     let mut begun = Vec::new();
     while !stop.load(Ordering::Relaxed) {
-        tokio::time::sleep(dice.millis(5, 150)).await;
+        tokio::time::sleep(dice.millis(5, 180)).await;
         if !world.cluster.is_running(from) {
             continue;
         }

@@ -6,8 +6,10 @@ mod explore;
 pub mod store;
 pub mod transport;
 
-pub use cluster::Cluster;
+pub use cluster::{Cluster, selections};
 pub use explore::explore;
+
+pub use crate::channel::Selection;
 
 /// The network that a [`Cluster`] runs on.
 pub mod network {

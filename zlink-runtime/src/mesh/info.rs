@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use rustc_hash::FxHashMap;
-
 use crate::id::{ChannelName, Generation, MAX_ID_BYTES, MeshName, PacketName, Rid, text_hash};
 use crate::limit::{ENDPOINT_BYTES, MAX_WEIGHT};
 use crate::wire;
@@ -59,7 +57,6 @@ impl fmt::Display for Scope {
 /// Something that can be sent or requested: a packet of a channel, or of the node itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OperationId {
-    /// Of both names. Callers know it beforehand: every call looks an operation up.
     hash: u64,
     channel: Option<ChannelName>,
     packet: PacketName,
@@ -79,27 +76,23 @@ impl Hashed<ChannelName> {
     }
 }
 
+/// Of both names. Callers know those of the names beforehand: every call looks an operation up.
+fn joint_hash(channel: Option<u64>, packet: u64) -> u64 {
+    channel.map_or(0, |channel| channel.rotate_left(32)) ^ packet
+}
+
 impl OperationId {
     pub(crate) fn new(channel: Option<ChannelName>, packet: PacketName) -> Self {
-        let hash = text_hash(packet.as_str());
-        Self::of(channel.map(Hashed::new), Hashed { name: packet, hash })
-    }
-
-    pub(crate) fn of(channel: Option<Hashed<ChannelName>>, packet: Hashed<PacketName>) -> Self {
-        let hash = channel.as_ref().map_or(0, |channel| channel.hash.rotate_left(32));
+        let of_channel = channel.as_ref().map(|channel| text_hash(channel.as_str()));
         Self {
-            hash: hash ^ packet.hash,
-            channel: channel.map(|channel| channel.name),
-            packet: packet.name,
+            hash: joint_hash(of_channel, text_hash(packet.as_str())),
+            channel,
+            packet,
         }
     }
 
-    pub(crate) fn channel(&self) -> Option<&ChannelName> {
-        self.channel.as_ref()
-    }
-
-    pub(crate) fn packet(&self) -> &PacketName {
-        &self.packet
+    fn is(&self, channel: Option<&str>, packet: &str) -> bool {
+        self.packet.as_str() == packet && self.channel.as_ref().map(ChannelName::as_str) == channel
     }
 }
 
@@ -112,18 +105,26 @@ impl std::hash::Hash for OperationId {
 /// What a receiver handles, by number. The number is what travels.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Operations {
-    numbers: FxHashMap<OperationId, u32>,
     list: Vec<OperationId>,
+    /// The numbers by rising hash.
+    numbers: Vec<(u64, u32)>,
 }
 
 impl Operations {
     pub(crate) fn new(list: Vec<OperationId>) -> Self {
-        let numbers = list.iter().cloned().zip(0..).collect();
-        Self { numbers, list }
+        let mut numbers: Vec<_> = list.iter().map(|operation| operation.hash).zip(0..).collect();
+        numbers.sort_unstable();
+        Self { list, numbers }
     }
 
-    pub(crate) fn number(&self, operation: &OperationId) -> Option<u32> {
-        self.numbers.get(operation).copied()
+    /// The number of an operation, from its names and their hashes.
+    pub(crate) fn number(&self, channel: Option<&Hashed<ChannelName>>, packet: &str, packet_hash: u64) -> Option<u32> {
+        let hash = joint_hash(channel.map(|channel| channel.hash), packet_hash);
+        let first = self.numbers.partition_point(|(other, _)| *other < hash);
+        let same = self.numbers.iter().skip(first).take_while(|(other, _)| *other == hash);
+        let channel = channel.map(|channel| channel.name.as_str());
+        let is = |number: &u32| self.list.get(*number as usize).is_some_and(|it| it.is(channel, packet));
+        same.map(|(_, number)| *number).find(is)
     }
 }
 

@@ -12,8 +12,6 @@ pub mod transport;
 
 #[doc(hidden)]
 pub mod rt;
-#[cfg(feature = "testing")]
-pub mod testing;
 
 mod call;
 mod channel;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::error::StartError;
 use crate::limit::{DRAIN_TIME, REQUEST_TIMEOUT};
+use crate::location::StoreSource;
 use crate::random::Random;
 use crate::transport::{LinkConfig, LinkTransport, Transport};
 
@@ -50,6 +51,7 @@ pub struct HostBuilder {
     pub(super) workers: Option<usize>,
     pub(super) transport: Arc<dyn Transport>,
     pub(super) random: Random,
+    pub(super) stores: Vec<StoreSource>,
 }
 
 impl Default for HostBuilder {
@@ -65,6 +67,7 @@ impl Default for HostBuilder {
             drain_timeout: DRAIN_TIME,
             workers: None,
             transport: Arc::new(LinkTransport::new(LinkConfig::default())),
+            stores: Vec::new(),
             random: Random::default(),
         }
     }
@@ -137,6 +140,13 @@ impl HostBuilder {
     /// the same RIDs.
     pub fn random_seed(mut self, seed: u64) -> Self {
         self.random = Random::seeded(seed);
+        self
+    }
+
+    /// The Location Store of the host, by its address (`memory://`, `sqlite://path`) or as a provider. At most one. It
+    /// is opened and [probed](crate::location::probe) before any socket is.
+    pub fn location_store(mut self, store: impl Into<StoreSource>) -> Self {
+        self.stores.push(store.into());
         self
     }
 

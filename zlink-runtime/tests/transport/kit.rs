@@ -65,7 +65,7 @@ pub(crate) struct Heard {
 pub(crate) struct Collector(Arc<Mutex<Heard>>, Arc<tokio::sync::Notify>);
 
 impl Sink for Collector {
-    fn record(&self, lane: Lane, record: Bytes, permit: Option<Permit>) {
+    fn record(&self, lane: Lane, record: Bytes, permit: Option<Permit>, _: tokio::time::Instant) {
         self.0.lock().records.push((lane, record, permit));
         self.1.notify_one();
     }
@@ -269,7 +269,7 @@ impl EchoSink {
 }
 
 impl Sink for EchoSink {
-    fn record(&self, _: Lane, record: Bytes, _: Option<Permit>) {
+    fn record(&self, _: Lane, record: Bytes, _: Option<Permit>, _: tokio::time::Instant) {
         let mut reply = record.to_vec();
         if let Some(kind) = reply.get_mut(1) {
             *kind = COMPLETION;

@@ -16,6 +16,10 @@ pub const CLIENT_SERVER_MESSAGE_BYTES: usize = 16 << 20;
 pub const ENDPOINT_BYTES: usize = 4096;
 /// What a node publishes of itself (hello, admit, descriptor), in bytes.
 pub const DESCRIPTOR_BYTES: usize = 1 << 20;
+/// Channels that a side lists in what it publishes of itself.
+pub const DESCRIPTOR_CHANNELS: usize = 4096;
+/// Operations that a side lists in what it publishes of itself.
+pub const DESCRIPTOR_OPERATIONS: usize = 16_384;
 /// Bytes a link holds per peer and direction.
 pub const LINK_BUDGET_BYTES: usize = 4 << 20;
 /// Records that one receive rotation hands on.
@@ -66,3 +70,27 @@ pub const LOST_PEERS: usize = 1024;
 pub const SELECT_STEPS: usize = 65_536;
 /// Time after which the search for a selection period gives up.
 pub const SELECT_TIME: Duration = Duration::from_millis(2);
+/// A key of a store, or a prefix to scan by, in bytes.
+pub const STORE_KEY_BYTES: usize = 1024;
+/// A value of a store, in bytes.
+pub const STORE_VALUE_BYTES: usize = 1 << 20;
+/// The longest that a store may be told to keep something before it expires.
+pub const STORE_RETENTION: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+/// Distinct keys of one conditional batch.
+pub const BATCH_KEYS: usize = 2048;
+/// Keys and values of one conditional batch, in bytes.
+pub const BATCH_BYTES: usize = 4 << 20;
+/// Keys of one read.
+pub const READ_KEYS: usize = 1000;
+/// Entries of one page of a scan.
+pub const PAGE_ENTRIES: usize = 1000;
+/// Keys and values of one page of a scan, in bytes.
+pub const PAGE_BYTES: usize = 4 << 20;
+/// What a scan goes on from, in bytes.
+pub const CURSOR_BYTES: usize = 4096;
+/// A blob with its envelope, in bytes.
+pub const BLOB_BYTES: usize = (64 << 20) + 23;
+/// The name of a blob, in bytes.
+pub const BLOB_REFERENCE_BYTES: usize = 4096;
+/// How long an operation of a store waits for its turn; below the time after which a renewal of a lease is given up.
+pub const STORE_TIMEOUT: Duration = Duration::from_secs(2);

@@ -21,6 +21,7 @@ mod liveness;
 mod peer;
 mod sink;
 mod table;
+mod upkeep;
 
 pub use info::ObjectRole;
 pub(crate) use info::{Hashed, NodeInfo, NodeState, OperationId, Operations, Scope};

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::error::StartError;
 use crate::limit::{DRAIN_TIME, REQUEST_TIMEOUT};
+use crate::random::Random;
 use crate::transport::{LinkConfig, LinkTransport, Transport};
 
 use super::{ClientServerBuilder, Host, MeshBuilder, start};
@@ -48,6 +49,7 @@ pub struct HostBuilder {
     pub(super) drain_timeout: Duration,
     pub(super) workers: Option<usize>,
     pub(super) transport: Arc<dyn Transport>,
+    pub(super) random: Random,
 }
 
 impl Default for HostBuilder {
@@ -63,6 +65,7 @@ impl Default for HostBuilder {
             drain_timeout: DRAIN_TIME,
             workers: None,
             transport: Arc::new(LinkTransport::new(LinkConfig::default())),
+            random: Random::default(),
         }
     }
 }
@@ -126,6 +129,14 @@ impl HostBuilder {
     /// Carries all links over another transport than TCP and IPC sockets.
     pub fn transport(mut self, transport: impl Transport) -> Self {
         self.transport = Arc::new(transport);
+        self
+    }
+
+    /// Draws all that is random (made RIDs, the token of each run, the pauses between attempts to connect) from this seed
+    /// and not from the system, so that a run on a paused clock can be repeated. For tests: two hosts with one seed make
+    /// the same RIDs.
+    pub fn random_seed(mut self, seed: u64) -> Self {
+        self.random = Random::seeded(seed);
         self
     }
 

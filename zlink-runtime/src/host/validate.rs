@@ -10,6 +10,7 @@ use crate::id::{ChannelName, MAX_ID_BYTES, MeshName, Rid};
 use crate::limit::{MAX_WEIGHT, PAYLOAD_BYTES};
 use crate::mesh::ObjectRole;
 use crate::permit::PermitLimits;
+use crate::random::Random;
 use crate::transport::Endpoint;
 
 use super::{ClientServerBuilder, HostBuilder, MeshBuilder};
@@ -80,7 +81,7 @@ pub(super) fn validate(host: HostBuilder) -> Result<Plan, Vec<ConfigError>> {
     let meshes: Vec<_> = host
         .meshes
         .into_iter()
-        .filter_map(|mesh| mesh_plan(mesh, &mut mistakes))
+        .filter_map(|mesh| mesh_plan(mesh, &host.random, &mut mistakes))
         .collect();
     for name in repeated(meshes.iter().map(|mesh| mesh.name.clone())) {
         mistakes.add(
@@ -149,7 +150,7 @@ fn one_path_per_channel(host: &HostBuilder, mistakes: &mut Mistakes) {
     }
 }
 
-fn mesh_plan(mesh: MeshBuilder, mistakes: &mut Mistakes) -> Option<MeshPlan> {
+fn mesh_plan(mesh: MeshBuilder, random: &Random, mistakes: &mut Mistakes) -> Option<MeshPlan> {
     let place = format!("mesh {:?}", mesh.name);
     let name = mistakes.check(&place, MeshName::new(&mesh.name));
     let rid = match (&mesh.rid, &mesh.rid_prefix) {
@@ -161,7 +162,7 @@ fn mesh_plan(mesh: MeshBuilder, mistakes: &mut Mistakes) -> Option<MeshPlan> {
             None
         }
         (Some(rid), None) => mistakes.check(&place, Rid::new(rid)),
-        (None, prefix) => mistakes.check(&place, Rid::generate(prefix.as_deref().unwrap_or("node"))),
+        (None, prefix) => mistakes.check(&place, Rid::drawn(prefix.as_deref().unwrap_or("node"), random)),
     };
     if mesh.role != ObjectRole::None {
         let problem = format!(

@@ -14,85 +14,18 @@ use tokio::time::Instant;
 use crate::call::{Key, Waiting};
 use crate::clock;
 use crate::error::{ArgumentError, CallError, Error, ErrorKind, Execution};
-use crate::id::{ChannelName, LinkId, MeshName, Rid};
+use crate::id::{ChannelName, LinkId, Rid};
 use crate::limit::{PAYLOAD_BYTES, ROUTE_READY_TIME};
-use crate::mesh::{Hashed, Lookup, PeerLink};
+use crate::mesh::{Lookup, PeerLink};
 use crate::message::metadata::Metadata;
 use crate::transport::{BoxFuture, Lane, Record, Refused};
 use crate::wire::{self, CallHead, OperationRef};
 
 use super::call::Method;
 use super::inbound::Inbound;
-use super::outbound::{HostState, LocalMesh, Outbound};
-use super::path::{ChannelPath, PathKind};
-
-/// Who calls, and where to: what all calls over one route have in common.
-#[derive(Debug)]
-pub(super) struct Way {
-    outbound: Outbound,
-    in_turn: bool,
-    /// Of a channel; none for Node direct.
-    channel: Option<Hashed<ChannelName>>,
-    target: Target,
-}
-
-/// Where an operation goes.
-#[derive(Clone, Debug)]
-enum Target {
-    Channel(Arc<ChannelPath>),
-    Node(LocalMesh, Rid),
-    /// The name leads nowhere in this process; the error says which.
-    Nowhere(Error),
-}
-
-impl Way {
-    pub(super) fn to_channel(outbound: Outbound, in_turn: bool, channel: ChannelName) -> Self {
-        let target = match outbound.channel(&channel) {
-            Some(path) => Target::Channel(path),
-            None => {
-                let text = format!("channel {channel:?} is not registered in this process");
-                Target::Nowhere(Error::not_executed(ErrorKind::NotFound, text))
-            }
-        };
-        Self {
-            outbound,
-            in_turn,
-            channel: Some(Hashed::new(channel)),
-            target,
-        }
-    }
-
-    pub(super) fn to_node(outbound: Outbound, in_turn: bool, mesh: &MeshName, rid: Rid) -> Self {
-        let target = match outbound.mesh(mesh) {
-            Some(mesh) => Target::Node(mesh, rid),
-            None => {
-                let text = format!("this process has no node in mesh {mesh:?}");
-                Target::Nowhere(Error::not_executed(ErrorKind::NotFound, text))
-            }
-        };
-        Self {
-            outbound,
-            in_turn,
-            channel: None,
-            target,
-        }
-    }
-
-    /// The same caller's way to another channel.
-    pub(super) fn on(&self, channel: ChannelName) -> Self {
-        Self::to_channel(self.outbound.clone(), self.in_turn, channel)
-    }
-
-    /// The timeout of requests there where neither call nor schema gives one.
-    pub(super) fn request_timeout(&self) -> Duration {
-        let own = match &self.target {
-            Target::Channel(path) => path.request_timeout,
-            Target::Node(mesh, _) => mesh.path.request_timeout,
-            Target::Nowhere(_) => None,
-        };
-        own.unwrap_or(self.outbound.request_timeout())
-    }
-}
+use super::outbound::{HostState, Outbound};
+use super::path::PathKind;
+use super::way::{Target, Way};
 
 /// Everything of an operation but its payload.
 pub(super) struct Exchange {

@@ -16,6 +16,10 @@ pub const CLIENT_SERVER_MESSAGE_BYTES: usize = 16 << 20;
 pub const ENDPOINT_BYTES: usize = 4096;
 /// What a node publishes of itself (hello, admit, descriptor), in bytes.
 pub const DESCRIPTOR_BYTES: usize = 1 << 20;
+/// Channels that a side lists in what it publishes of itself.
+pub const DESCRIPTOR_CHANNELS: usize = 4096;
+/// Operations that a side lists in what it publishes of itself.
+pub const DESCRIPTOR_OPERATIONS: usize = 16_384;
 /// Bytes a link holds per peer and direction.
 pub const LINK_BUDGET_BYTES: usize = 4 << 20;
 /// Records that one receive rotation hands on.

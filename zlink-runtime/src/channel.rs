@@ -6,6 +6,7 @@
 mod call;
 mod context;
 mod dispatch;
+mod drops;
 mod exchange;
 mod inbound;
 mod outbound;
@@ -15,11 +16,14 @@ mod server;
 
 pub use call::{ChannelRoute, Method, NodeRoute, RequestCall, RequestFuture, SendCall, SendFuture};
 pub use context::{ChannelContext, ChannelTurn, CorrelationId, MessageKind, NodeContext, NodeTurn};
+pub use drops::DropCounts;
 pub use outbound::Caller;
+pub use path::SelectionFailures;
 pub use server::{ChannelServer, NodeServer, Server, ServerBuilder};
 
+pub(crate) use drops::Drops;
 pub(crate) use inbound::{Inbound, InboundConfig, Queue};
 pub(crate) use outbound::sealed as caller;
 pub(crate) use outbound::{HostState, Outbound};
-pub(crate) use path::{ChannelPath, MeshPath, PathKind};
+pub(crate) use path::{ChannelPath, MeshPath, PathKind, Timeouts};
 pub(crate) use server::Handler;

@@ -38,8 +38,17 @@ impl Target {
     /// The timeout of requests there where neither call nor schema gives one.
     pub(super) fn request_timeout(&self) -> Option<Duration> {
         match self {
-            Target::Channel(path) => path.request_timeout,
-            Target::Node(mesh, _) => mesh.path.request_timeout,
+            Target::Channel(path) => path.timeouts.request,
+            Target::Node(mesh, _) => mesh.path.timeouts.request,
+            Target::Nowhere(_) => None,
+        }
+    }
+
+    /// How long sends there may wait, where that is bounded.
+    fn send_timeout(&self) -> Option<Duration> {
+        match self {
+            Target::Channel(path) => path.timeouts.send,
+            Target::Node(mesh, _) => mesh.path.timeouts.send,
             Target::Nowhere(_) => None,
         }
     }
@@ -284,7 +293,7 @@ impl Exchange {
         let send_timeout = if self.timeout.is_some() {
             None
         } else {
-            outbound.send_timeout()
+            self.send_timeout()
         };
         let (text, kind, limit, target) = match &self.target {
             Target::Channel(path) => {
@@ -362,6 +371,7 @@ impl Exchange {
         // links as candidates, and the bound only keeps a misbehaving selector from spinning.
         for _ in 0..64 {
             head.clear();
+            self.note_target(&peer);
             let key = self.register(peer.id(), cx, waiting);
             self.head(&mut head, peer.operation(&self.operation), key.map(|key| (key, left)));
             let record = Record { head: &head, payload };
@@ -390,6 +400,28 @@ impl Exchange {
         Step::Failed(Error::not_executed(ErrorKind::Unavailable, text).into())
     }
 
+    fn send_timeout(&self) -> Option<Duration> {
+        self.target.send_timeout().or(self.outbound.send_timeout())
+    }
+
+    /// Who was selected, for whoever looks: the caller is never told.
+    fn note_target(&self, peer: &PeerLink) {
+        let path = match &self.target {
+            Target::Channel(path) => Some(path),
+            _ => None,
+        };
+        let mesh = match &self.target {
+            Target::Node(mesh, _) => Some(mesh.path.name.as_str()),
+            _ => path.and_then(|path| path.mesh_name()),
+        };
+        tracing::debug!(
+            target: "zlink::flow", phase = "selected", surface = if path.is_some() { "channel" } else { "node" },
+            channel_name = path.map(|path| path.name.as_str()), mesh_name = mesh,
+            channel_route_kind = path.map(|path| path.route_kind()), target_rid = %peer.rid(),
+            packet_name = %self.operation.packet()
+        );
+    }
+
     fn wait_for_room(&self, peer: &Arc<PeerLink>, record: Vec<u8>) -> BoxFuture<'static, Result<(), Refused>> {
         let mut sending = peer.send(Lane::Data, record);
         if let Target::Channel(path) = &self.target {
@@ -403,7 +435,7 @@ impl Exchange {
             });
         }
         // A request is ended by its deadline, which its entry keeps.
-        match self.outbound.send_timeout().filter(|_| self.timeout.is_none()) {
+        match self.send_timeout().filter(|_| self.timeout.is_none()) {
             None => sending,
             Some(limit) => {
                 Box::pin(async move { tokio::time::timeout(limit, sending).await.unwrap_or(Err(Refused::Full)) })

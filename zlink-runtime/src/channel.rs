@@ -8,6 +8,8 @@ mod context;
 mod dispatch;
 mod drops;
 mod exchange;
+#[cfg(feature = "testing")]
+mod history;
 mod inbound;
 mod outbound;
 mod path;
@@ -17,6 +19,8 @@ mod server;
 pub use call::{ChannelRoute, Method, NodeRoute, RequestCall, RequestFuture, SendCall, SendFuture};
 pub use context::{ChannelContext, ChannelTurn, CorrelationId, MessageKind, NodeContext, NodeTurn};
 pub use drops::DropCounts;
+#[cfg(feature = "testing")]
+pub use history::Selection;
 pub use outbound::Caller;
 pub use path::SelectionFailures;
 pub use server::{ChannelServer, NodeServer, Server, ServerBuilder};

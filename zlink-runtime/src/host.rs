@@ -9,6 +9,7 @@ use crate::channel::{Caller, Inbound, Outbound, Queue, caller};
 use crate::error::ErrorKind;
 use crate::execution::Workers;
 use crate::id::{ChannelName, MeshName};
+use crate::location::LocationStore;
 use crate::mesh::Links;
 use crate::permit::HostPermits;
 
@@ -60,6 +61,8 @@ pub(crate) struct Inner {
     queues: Vec<(Queue, ErrorKind)>,
     tasks: Vec<tokio::task::JoinHandle<()>>,
     drain_timeout: std::time::Duration,
+    /// Held for as long as the host is; let go once.
+    _store: Option<Arc<dyn LocationStore>>,
     stopping: shutdown::Stopping,
 }
 

@@ -92,3 +92,5 @@ pub const CURSOR_BYTES: usize = 4096;
 pub const BLOB_BYTES: usize = (64 << 20) + 23;
 /// The name of a blob, in bytes.
 pub const BLOB_REFERENCE_BYTES: usize = 4096;
+/// How long an operation of a store waits for its turn; below the time after which a renewal of a lease is given up.
+pub const STORE_TIMEOUT: Duration = Duration::from_secs(2);

@@ -42,6 +42,8 @@ pub(crate) struct ChannelPath {
     seen: Mutex<Seen>,
     changed: Notify,
     failures: [AtomicU64; 3],
+    #[cfg(feature = "testing")]
+    history: super::history::History,
 }
 
 /// Calls of a mesh's channel for which there was no server, since the host started.
@@ -76,6 +78,8 @@ impl ChannelPath {
             seen: Mutex::new(Seen::default()),
             changed: Notify::new(),
             failures: Default::default(),
+            #[cfg(feature = "testing")]
+            history: super::history::History::default(),
         }
     }
 
@@ -133,6 +137,13 @@ impl ChannelPath {
         if same {
             return;
         }
+        #[cfg(feature = "testing")]
+        self.history.push(super::history::Selection::Candidates(
+            candidates
+                .iter()
+                .map(|(rid, weight, _)| (rid.clone(), *weight))
+                .collect(),
+        ));
         let list = candidates.iter().map(|(id, weight, link)| Candidate {
             id: id.clone(),
             weight: *weight,
@@ -150,7 +161,18 @@ impl ChannelPath {
 
     /// The server that takes the next call, if there is one.
     pub(crate) fn pick(&self) -> Option<Arc<PeerLink>> {
-        self.selector.pick()
+        let picked = self.selector.pick();
+        #[cfg(feature = "testing")]
+        self.history.push(super::history::Selection::Picked(
+            picked.as_ref().map(|peer| peer.rid().clone()),
+        ));
+        picked
+    }
+
+    /// Every step of its selection so far.
+    #[cfg(feature = "testing")]
+    pub(crate) fn history(&self) -> Vec<super::history::Selection> {
+        self.history.steps()
     }
 
     /// Waits for a server. Dropping the future is harmless.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::error::StartError;
 use crate::limit::{DRAIN_TIME, REQUEST_TIMEOUT};
+use crate::location::StoreSource;
 use crate::random::Random;
 use crate::transport::{LinkConfig, LinkTransport, Transport};
 
@@ -51,6 +52,7 @@ pub struct HostBuilder {
     pub(super) watchdog: Option<Duration>,
     pub(super) transport: Arc<dyn Transport>,
     pub(super) random: Random,
+    pub(super) stores: Vec<StoreSource>,
 }
 
 impl Default for HostBuilder {
@@ -67,6 +69,7 @@ impl Default for HostBuilder {
             workers: None,
             watchdog: None,
             transport: Arc::new(LinkTransport::new(LinkConfig::default())),
+            stores: Vec::new(),
             random: Random::default(),
         }
     }
@@ -147,6 +150,13 @@ impl HostBuilder {
     /// the same RIDs.
     pub fn random_seed(mut self, seed: u64) -> Self {
         self.random = Random::seeded(seed);
+        self
+    }
+
+    /// The Location Store of the host, by its address (`memory://`, `sqlite://path`) or as a provider. At most one. It
+    /// is opened and [probed](crate::location::probe) before any socket is.
+    pub fn location_store(mut self, store: impl Into<StoreSource>) -> Self {
+        self.stores.push(store.into());
         self
     }
 

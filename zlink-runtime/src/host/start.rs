@@ -14,6 +14,7 @@ use crate::error::{ConfigError, ErrorKind, StartError};
 use crate::execution::Workers;
 use crate::id::{Generation, Rid};
 use crate::limit::{DESCRIPTOR_BYTES, DISPATCH_LIMIT};
+use crate::location::{LocationStore, StoreSource, probe};
 use crate::mesh::{Links, LinksConfig, NodeInfo, NodeState, ObjectRole, Operations, Scope};
 use crate::message::codec;
 use crate::permit::HostPermits;
@@ -47,6 +48,10 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     let (transport, random) = (builder.transport.clone(), builder.random.clone());
     let watchdog = builder.watchdog;
     let plan = validate(builder).map_err(StartError::new)?;
+    let store = match plan.store {
+        None => None,
+        Some(source) => Some(open_store(source).await.map_err(|error| StartError::new(vec![error]))?),
+    };
     let mut ground = Ground {
         outbound: Outbound::new(request_timeout, send_timeout),
         permits: HostPermits::with_limits(plan.limits),
@@ -137,6 +142,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         queues: ground.queues,
         tasks,
         drain_timeout,
+        _store: store,
         stopping: shutdown::Stopping::default(),
     })))
 }
@@ -386,4 +392,12 @@ async fn announce_flow(permits: HostPermits, meshes: Vec<Links>, servers: Vec<Li
             state = if flow.paused { "paused" } else { "running" }, version = flow.version
         );
     }
+}
+
+/// Opens the store, and checks that it is one.
+async fn open_store(source: StoreSource) -> Result<Arc<dyn LocationStore>, ConfigError> {
+    let mistake = |problem: String| ConfigError::new("location_store", problem);
+    let store = source.open().await.map_err(|error| mistake(error.to_string()))?;
+    probe(&*store).await.map_err(|error| mistake(error.to_string()))?;
+    Ok(store)
 }

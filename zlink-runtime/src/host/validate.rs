@@ -8,6 +8,7 @@ use crate::clock;
 use crate::error::ConfigError;
 use crate::id::{ChannelName, MAX_ID_BYTES, MeshName, Rid};
 use crate::limit::{MAX_WEIGHT, PAYLOAD_BYTES};
+use crate::location::StoreSource;
 use crate::mesh::ObjectRole;
 use crate::permit::PermitLimits;
 use crate::random::Random;
@@ -56,6 +57,7 @@ pub(super) struct Listen {
 /// All that start needs.
 pub(super) struct Plan {
     pub(super) limits: PermitLimits,
+    pub(super) store: Option<StoreSource>,
     pub(super) meshes: Vec<MeshPlan>,
     pub(super) channels: Vec<ChannelPlan>,
 }
@@ -78,6 +80,12 @@ pub(super) fn validate(host: HostBuilder) -> Result<Plan, Vec<ConfigError>> {
     if host.workers == Some(0) {
         mistakes.add("host", "0 workers run no handler; give at least 1");
     }
+    if host.stores.len() > 1 {
+        mistakes.add("location_store", "is given twice; a host has one");
+    }
+    for store in &host.stores {
+        mistakes.check("location_store", store.check());
+    }
     one_path_per_channel(&host, &mut mistakes);
     let meshes: Vec<_> = host
         .meshes
@@ -98,6 +106,7 @@ pub(super) fn validate(host: HostBuilder) -> Result<Plan, Vec<ConfigError>> {
     match limits {
         Some(limits) if mistakes.0.is_empty() => Ok(Plan {
             limits,
+            store: host.stores.into_iter().next(),
             meshes,
             channels,
         }),

@@ -15,6 +15,7 @@ use crate::permit::HostPermits;
 mod builder;
 mod channel_builder;
 mod control;
+mod location;
 mod mesh_builder;
 mod shutdown;
 mod socket;
@@ -25,6 +26,7 @@ mod validate;
 pub use builder::{HostBuilder, JobProfile};
 pub use channel_builder::ClientServerBuilder;
 pub use control::{ChannelControl, IntentStatus, ListenerInfo, ListenerKind, MeshNode};
+pub use location::{LocationState, LocationStatus};
 pub use mesh_builder::MeshBuilder;
 pub use shutdown::ShutdownError;
 pub use status::{HostPhase, HostStatus, JobQueueStatus, PeerStatus, TargetStatus, TopologyPhase, TopologyStatus};
@@ -58,6 +60,7 @@ pub(crate) struct Inner {
     queues: Vec<(Queue, ErrorKind)>,
     tasks: Vec<tokio::task::JoinHandle<()>>,
     drain_timeout: std::time::Duration,
+    location: Option<location::Location>,
     stopping: shutdown::Stopping,
 }
 

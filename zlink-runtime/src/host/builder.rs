@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use crate::error::StartError;
 use crate::limit::{DRAIN_TIME, REQUEST_TIMEOUT};
+use crate::location::{BootClock, LocationStore, LocationTiming};
 use crate::transport::{LinkConfig, LinkTransport, Transport};
 
+use super::location::LocationOptions;
 use super::{ClientServerBuilder, Host, MeshBuilder, start};
 
 /// How many jobs a host lets wait, chosen by what it is for.
@@ -48,6 +50,7 @@ pub struct HostBuilder {
     pub(super) drain_timeout: Duration,
     pub(super) workers: Option<usize>,
     pub(super) transport: Arc<dyn Transport>,
+    pub(super) location: LocationOptions,
 }
 
 impl Default for HostBuilder {
@@ -63,6 +66,7 @@ impl Default for HostBuilder {
             drain_timeout: DRAIN_TIME,
             workers: None,
             transport: Arc::new(LinkTransport::new(LinkConfig::default())),
+            location: LocationOptions::default(),
         }
     }
 }
@@ -129,11 +133,37 @@ impl HostBuilder {
         self
     }
 
+    /// Finds other hosts, and is found, through this store: every mesh and channel of the host is published there and looked
+    /// for there, beside those that it connects to by hand, unless it is `manual`. At most one store.
+    ///
+    /// ```
+    /// # use zlink_runtime::{Host, location::MemoryStore};
+    /// let store = MemoryStore::new();
+    /// let one = Host::builder().location_store(store.clone()).mesh("shop", |mesh| mesh);
+    /// let other = Host::builder().location_store(store).mesh("shop", |mesh| mesh);
+    /// ```
+    pub fn location_store(mut self, store: impl LocationStore) -> Self {
+        self.location.stores.push(Arc::new(store));
+        self
+    }
+
+    /// How often the host proves to others that it is alive, and how long they believe it.
+    pub fn location_timing(mut self, timing: LocationTiming) -> Self {
+        self.location.timing = timing;
+        self
+    }
+
+    /// Judges leases by another clock than the machine's. For tests and simulations.
+    pub fn boot_clock(mut self, clock: BootClock) -> Self {
+        self.location.clock = clock;
+        self
+    }
+
     /// Checks everything, binds, and begins to serve. It waits for no peer.
     ///
     /// # Errors
-    /// Every mistake of the configuration at once, before a socket is bound; or the endpoints that cannot be bound.
-    /// Nothing is left running then.
+    /// Every mistake of the configuration at once, before a socket is bound; or that the Location Store cannot be used; or
+    /// the endpoints that cannot be bound. Nothing is left running then.
     ///
     /// # Panics
     /// Outside a tokio runtime.

@@ -18,11 +18,15 @@ use crate::message::codec;
 use crate::permit::HostPermits;
 use crate::transport::{Endpoint, Transport};
 
+use super::location::Location;
 use super::validate::{ChannelPlan, Listen, MeshPlan, validate};
 use super::{Channel, Host, HostBuilder, Inner, Mesh, shutdown};
 
 /// More than the head of a service record has.
 const HEAD_BYTES: usize = 64;
+
+/// How long a start that fails waits for the Location Store to take its records back.
+const FAILED_RELEASE: Duration = Duration::from_secs(2);
 
 /// What every part of a starting host needs.
 struct Ground {
@@ -43,6 +47,15 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     let (drain_timeout, workers) = (builder.drain_timeout, builder.workers.unwrap_or(threads));
     let transport = builder.transport.clone();
     let plan = validate(builder).map_err(StartError::new)?;
+    let mut location = match plan.location {
+        None => None,
+        Some(location) => {
+            let nodes = plan.meshes.iter().filter(|mesh| mesh.automatic);
+            let nodes = nodes.map(|mesh| (Scope::Mesh(mesh.name.clone()), mesh.rid.clone()));
+            let taken = Location::take(location, nodes.collect(), runtime.clone()).await;
+            Some(taken.map_err(|error| StartError::new(vec![error]))?)
+        }
+    };
     let mut ground = Ground {
         outbound: Outbound::new(request_timeout, send_timeout),
         permits: HostPermits::with_limits(plan.limits),
@@ -55,26 +68,42 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     };
     let mut meshes = Vec::new();
     let mut mesh_paths = Vec::new();
+    let (mut published, mut searching) = (Vec::new(), Vec::new());
     for mesh in plan.meshes {
         let rid = mesh.rid.clone();
         let timeout = mesh.registered.request_timeout;
-        let connect = mesh.connect.clone();
+        let (connect, automatic) = (mesh.connect.clone(), mesh.automatic);
         let mesh = ground.mesh(mesh).await;
         let path = MeshPath {
             name: mesh.name.clone(),
             links: mesh.links.clone(),
             request_timeout: timeout,
         };
+        if automatic {
+            published.push(mesh.links.clone());
+            searching.push(mesh.links.clone());
+        }
         mesh_paths.push((Arc::new(path), rid, Arc::downgrade(&mesh._inbound)));
         meshes.push((mesh, connect));
     }
     let mut channels = Vec::new();
     for channel in plan.channels {
-        let connect = channel.connect.clone();
-        channels.push((ground.channel(channel).await, connect));
+        let (connect, automatic) = (channel.connect.clone(), channel.automatic);
+        let channel = ground.channel(channel).await;
+        if automatic {
+            published.extend(channel.server.iter().map(|(links, _)| links.clone()));
+            searching.extend(channel.client.clone());
+        }
+        channels.push((channel, connect));
     }
     ground.outbound.set_paths(ground.paths.iter().cloned(), mesh_paths);
+    if let Some(location) = location.as_mut().filter(|_| ground.mistakes.is_empty()) {
+        ground.mistakes.extend(location.publish(published).await.err());
+    }
     if !ground.mistakes.is_empty() {
+        if let Some(location) = &location {
+            location.release(FAILED_RELEASE).await;
+        }
         for links in meshes
             .iter()
             .map(|(mesh, _)| &mesh.links)
@@ -117,6 +146,9 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
             client.connect(endpoint.clone(), Some(server.local().rid));
         }
     }
+    if let Some(location) = &mut location {
+        location.search(searching);
+    }
     ground.outbound.set_state(HostState::Serving);
     Ok(Host(Arc::new(Inner {
         outbound: ground.outbound,
@@ -127,6 +159,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         queues: ground.queues,
         tasks,
         drain_timeout,
+        location,
         stopping: shutdown::Stopping::default(),
     })))
 }

@@ -9,6 +9,7 @@ use crate::clock;
 use crate::id::{ChannelName, Rid};
 use crate::mesh::{Links, PeerState};
 
+use super::location::{Location, LocationStatus};
 use super::{Channel, Host, Inner, Mesh};
 
 /// The lifecycle of a host.
@@ -21,6 +22,8 @@ pub enum HostPhase {
     Draining,
     /// It has ended.
     Stopped,
+    /// Another run has its identity in the Location Store. It must be shut down and started anew.
+    Error,
 }
 
 /// A host, at one moment.
@@ -32,6 +35,8 @@ pub struct HostStatus {
     pub jobs: JobQueueStatus,
     /// Requests of this host that wait for replies.
     pub waiting_requests: usize,
+    /// How it stands with its Location Store, if it has one.
+    pub location: Option<LocationStatus>,
     /// When this was observed.
     pub observed: Instant,
 }
@@ -133,6 +138,11 @@ impl Host {
         let counts = self.0.permits.status();
         HostStatus {
             phase: match self.0.outbound.state() {
+                HostState::Serving | HostState::Draining
+                    if self.0.location.as_ref().is_some_and(Location::is_fenced) =>
+                {
+                    HostPhase::Error
+                }
                 HostState::Serving => HostPhase::Serving,
                 HostState::Draining => HostPhase::Draining,
                 HostState::Stopped => HostPhase::Stopped,
@@ -148,6 +158,7 @@ impl Host {
                 transitions: counts.flow.version,
             },
             waiting_requests: self.0.outbound.pending().len(),
+            location: self.0.location.as_ref().map(Location::status),
             observed: clock::now(),
         }
     }

@@ -1,0 +1,207 @@
+//! A host and its Location Store: what is registered, the lease, what is published, and how it stands.
+//!
+//! Leases are judged below; who is linked with whom is decided by the mesh.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+
+use crate::error::ConfigError;
+use crate::id::Rid;
+use crate::location::{
+    BootClock, HostLease, LeaseConfig, LeasePhase, LocationStore, LocationTiming, OwnerId, Revision,
+};
+use crate::mesh::{Discovery, Links, Scope, claim, published};
+
+use super::validate::Mistakes;
+
+const PLACE: &str = "location store";
+
+/// What was registered.
+#[derive(Debug, Default)]
+pub(super) struct LocationOptions {
+    pub(super) stores: Vec<Arc<dyn LocationStore>>,
+    pub(super) timing: LocationTiming,
+    pub(super) clock: BootClock,
+}
+
+/// A registration that is right.
+#[derive(Debug)]
+pub(super) struct LocationPlan {
+    store: Arc<dyn LocationStore>,
+    timing: LocationTiming,
+    clock: BootClock,
+}
+
+impl LocationOptions {
+    pub(super) fn plan(self, mistakes: &mut Mistakes) -> Option<LocationPlan> {
+        if self.stores.len() > 1 {
+            let problem = format!("is registered {} times; a host has one", self.stores.len());
+            mistakes.add(PLACE, problem);
+        }
+        for problem in self.timing.problems() {
+            mistakes.add("location timing", problem);
+        }
+        Some(LocationPlan {
+            store: self.stores.into_iter().next()?,
+            timing: self.timing,
+            clock: self.clock,
+        })
+    }
+}
+
+/// How a host stands with its Location Store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LocationState {
+    /// The lease is renewed, and the lists of peers are current.
+    Ready,
+    /// The store fails, or was not read completely yet. Links stay; no peer is dialled that only the store names.
+    Degraded,
+    /// The same, for longer than the grace.
+    Unavailable,
+    /// Another run has this host's identity. The host must be started anew.
+    Fenced,
+}
+
+/// A host's dealings with its Location Store, at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct LocationStatus {
+    /// How it stands.
+    pub state: LocationState,
+    /// Whether the host may start work of objects that it owns: its lease is held, and was renewed in time.
+    pub admits_owned_work: bool,
+    /// The revision of the store in the last complete reading of all lists.
+    pub list_revision: Option<Revision>,
+    /// How long ago that was; `None` before the first.
+    pub list_age: Option<Duration>,
+}
+
+/// The store of a running host.
+#[derive(Debug)]
+pub(super) struct Location {
+    lease: Arc<HostLease>,
+    runtime: Handle,
+    discovery: Option<Discovery>,
+    publishers: Vec<JoinHandle<()>>,
+}
+
+impl Location {
+    /// Takes a lease, and with it the identities of `nodes`, all or none.
+    ///
+    /// # Errors
+    /// Where one of them is taken, or the store cannot be used.
+    pub(super) async fn take(
+        plan: LocationPlan,
+        nodes: Vec<(Scope, Rid)>,
+        runtime: Handle,
+    ) -> Result<Self, ConfigError> {
+        let owner = OwnerId::new(uuid::Uuid::new_v4().into_bytes());
+        let mut claims = Vec::with_capacity(nodes.len());
+        for (scope, rid) in &nodes {
+            claims.push(claim(scope, rid, owner).map_err(|problem| ConfigError::new(scope.to_string(), problem))?);
+        }
+        let config = LeaseConfig {
+            store: plan.store,
+            timing: plan.timing,
+            clock: plan.clock,
+            owner,
+            runtime: runtime.clone(),
+        };
+        match HostLease::take(config, claims).await {
+            Ok(lease) => Ok(Self {
+                lease: Arc::new(lease),
+                runtime,
+                discovery: None,
+                publishers: Vec::new(),
+            }),
+            Err(error) => Err(ConfigError::new(PLACE, error.to_string())),
+        }
+    }
+
+    /// Publishes these sides, and from then on whatever changes of them.
+    ///
+    /// # Errors
+    /// Where one cannot be published, or the store fails.
+    pub(super) async fn publish(&mut self, sides: Vec<Links>) -> Result<(), ConfigError> {
+        for links in sides {
+            let mut revisions = links.revisions();
+            put(&self.lease, &links).map_err(|problem| ConfigError::new(links.local().scope.to_string(), problem))?;
+            let lease = self.lease.clone();
+            self.publishers.push(self.runtime.spawn(async move {
+                while revisions.changed().await.is_ok() {
+                    if let Err(problem) = put(&lease, &links) {
+                        tracing::error!(target: "zlink::runtime", problem, "a change cannot be published");
+                    }
+                }
+            }));
+        }
+        let timeout = 2 * self.lease.config().timing.renew_timeout;
+        if self.lease.stored(timeout).await {
+            Ok(())
+        } else {
+            let problem = format!("did not take within {timeout:?} what this host publishes");
+            Err(ConfigError::new(PLACE, problem))
+        }
+    }
+
+    /// Begins to look for the peers of these sides.
+    pub(super) fn search(&mut self, sides: impl IntoIterator<Item = Links>) {
+        self.discovery = Some(Discovery::start(&self.runtime, self.lease.clone(), sides));
+    }
+
+    pub(super) fn is_fenced(&self) -> bool {
+        self.lease.phase() == LeasePhase::Fenced
+    }
+
+    pub(super) fn status(&self) -> LocationStatus {
+        let discovery = self.discovery.as_ref().map(Discovery::state).unwrap_or_default();
+        let timing = self.lease.config().timing;
+        let long = |since: tokio::time::Instant| since.elapsed() > timing.store_failure_grace;
+        let state = match (self.lease.phase(), discovery.failing_since) {
+            (LeasePhase::Fenced, _) => LocationState::Fenced,
+            (_, Some(since)) if long(since) => LocationState::Unavailable,
+            (LeasePhase::Held, None) if discovery.listed.is_some() => LocationState::Ready,
+            _ => LocationState::Degraded,
+        };
+        LocationStatus {
+            state,
+            admits_owned_work: self.lease.admits(),
+            list_revision: discovery.listed.and_then(|(revision, _)| revision),
+            list_age: discovery.listed.map(|(_, at)| at.elapsed()),
+        }
+    }
+
+    /// Takes everything back, at most for `within`: what cannot be removed expires.
+    pub(super) async fn release(&self, within: Duration) {
+        self.end_tasks();
+        self.lease.release(within).await;
+    }
+
+    /// The same without waiting.
+    pub(super) fn stop(&self) {
+        self.end_tasks();
+        self.lease.stop();
+    }
+
+    fn end_tasks(&self) {
+        self.publishers.iter().for_each(JoinHandle::abort);
+        if let Some(discovery) = &self.discovery {
+            discovery.stop();
+        }
+    }
+}
+
+impl Drop for Location {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn put(lease: &HostLease, links: &Links) -> Result<(), String> {
+    let record = published(&links.local(), lease.config().owner, lease.generation())?;
+    lease.put(record);
+    Ok(())
+}

@@ -5,12 +5,12 @@ SOAK  ?= 600
 LOOM   = RUSTFLAGS="--cfg zlink_loom" $(CARGO) test --target-dir target/loom -p zlink-runtime --lib
 BENCH  = $(CARGO) run --release --manifest-path bench/Cargo.toml --target-dir target/bench --quiet --
 
-.PHONY: demo test check fmt lint rust-test loom docs bench bench-full soak generate
+.PHONY: demo test check fmt lint rust-test loom docs bench bench-full soak fuzz fuzz-seeds generate mutants
 
 demo:
 	$(CARGO) run --release --quiet -p billing-demo
 
-test: check rust-test loom docs
+test: check rust-test loom fuzz-seeds docs
 
 check: fmt lint
 	$(CARGO) test --quiet -p zlink-runtime --test house
@@ -36,8 +36,18 @@ bench:
 bench-full:
 	$(BENCH) run --full
 
-soak:
+soak: fuzz
 	ZLINK_SOAK_SECONDS=$(SOAK) $(CARGO) test --workspace --all-features --release -- --ignored --nocapture --test-threads=1 soak
+
+fuzz:
+	SOAK_SECONDS=$(SOAK) fuzz/soak
+
+# Replays every seed, and every input that was ever a finding.
+fuzz-seeds:
+	cd fuzz && $(CARGO) test --quiet
 
 generate:
 	ZLINK_BLESS=1 $(CARGO) test --quiet -p zlink-codegen --all-features --test generated
+
+mutants:
+	scripts/mutants

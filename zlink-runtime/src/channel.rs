@@ -7,6 +7,8 @@ mod call;
 mod context;
 mod dispatch;
 mod exchange;
+#[cfg(feature = "testing")]
+mod history;
 mod inbound;
 mod outbound;
 mod path;
@@ -15,6 +17,8 @@ mod server;
 
 pub use call::{ChannelRoute, Method, NodeRoute, RequestCall, RequestFuture, SendCall, SendFuture};
 pub use context::{ChannelContext, ChannelTurn, CorrelationId, MessageKind, NodeContext, NodeTurn};
+#[cfg(feature = "testing")]
+pub use history::Selection;
 pub use outbound::Caller;
 pub use server::{ChannelServer, NodeServer, Server, ServerBuilder};
 

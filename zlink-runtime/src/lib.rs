@@ -6,6 +6,8 @@ pub mod limit;
 pub mod location;
 pub mod message;
 pub mod permit;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod transport;
 
 #[doc(hidden)]
@@ -17,9 +19,14 @@ mod clock;
 mod execution;
 mod host;
 mod mesh;
+mod random;
 mod routing;
 mod sync;
 mod wire;
+
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzz;
 
 pub use channel::{Caller, ChannelContext, CorrelationId, MessageKind, NodeContext};
 pub use host::{

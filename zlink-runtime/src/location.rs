@@ -34,17 +34,25 @@ mod key;
 mod lease;
 mod memory;
 mod name;
+mod probe;
 mod read;
 mod snapshot;
+mod source;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 mod timing;
 
 pub use batch::{Batch, Condition, Mutation, Written};
 pub use blob::{BlobPut, BlobRef, BlobRenewed, BlobStore, StoredBlob, check_blob, check_retention};
 pub use boot::BootClock;
-pub use error::StoreError;
+pub use error::{OpenError, StoreError};
 pub use key::{Key, Revision, StoreTime};
-pub use memory::MemoryStore;
+pub use memory::{Fault, Faults, MemoryStore, Operation};
+pub use probe::{ProbeError, probe};
 pub use read::{Cursor, Page, Read, ReadMany, Scan, Scanned, Stored, check_read_many};
+pub use source::StoreSource;
+#[cfg(feature = "sqlite")]
+pub use sqlite::{SqliteBlobStore, SqliteStore};
 pub use timing::LocationTiming;
 
 pub(crate) use lease::{HostLease, LeaseConfig, LeasePhase, LeaseSeen, LeaseWatch, Record, Standing};

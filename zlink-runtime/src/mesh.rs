@@ -24,6 +24,7 @@ mod peer;
 mod plan;
 mod sink;
 mod table;
+mod upkeep;
 
 pub(crate) use descriptor::{claim, record as published};
 pub(crate) use discovery::Discovery;

@@ -316,6 +316,7 @@ impl Exchange {
                 }
             };
             tokio::select! {
+                biased;
                 found = found => found.map(Route::Link).ok_or_else(|| Error::not_executed(kind, text)),
                 () = outbound.stopped() => Err(Outbound::shutting_down()),
             }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use crate::error::StartError;
 use crate::limit::{DRAIN_TIME, REQUEST_TIMEOUT};
-use crate::location::{BootClock, LocationStore, LocationTiming};
+use crate::location::{BootClock, LocationTiming, StoreSource};
+use crate::random::Random;
 use crate::transport::{LinkConfig, LinkTransport, Transport};
 
 use super::location::LocationOptions;
@@ -51,6 +52,7 @@ pub struct HostBuilder {
     pub(super) workers: Option<usize>,
     pub(super) transport: Arc<dyn Transport>,
     pub(super) location: LocationOptions,
+    pub(super) random: Random,
 }
 
 impl Default for HostBuilder {
@@ -67,6 +69,7 @@ impl Default for HostBuilder {
             workers: None,
             transport: Arc::new(LinkTransport::new(LinkConfig::default())),
             location: LocationOptions::default(),
+            random: Random::default(),
         }
     }
 }
@@ -141,9 +144,11 @@ impl HostBuilder {
     /// let store = MemoryStore::new();
     /// let one = Host::builder().location_store(store.clone()).mesh("shop", |mesh| mesh);
     /// let other = Host::builder().location_store(store).mesh("shop", |mesh| mesh);
+    /// // Between the processes of one machine, with the cargo feature `sqlite`:
+    /// let another = Host::builder().location_store("sqlite:///var/lib/shop.db").mesh("shop", |mesh| mesh);
     /// ```
-    pub fn location_store(mut self, store: impl LocationStore) -> Self {
-        self.location.stores.push(Arc::new(store));
+    pub fn location_store(mut self, store: impl Into<StoreSource>) -> Self {
+        self.location.stores.push(store.into());
         self
     }
 
@@ -156,6 +161,14 @@ impl HostBuilder {
     /// Judges leases by another clock than the machine's. For tests and simulations.
     pub fn boot_clock(mut self, clock: BootClock) -> Self {
         self.location.clock = clock;
+        self
+    }
+
+    /// Draws all that is random (made RIDs, the token of each run, the pauses between attempts to connect) from this seed
+    /// and not from the system, so that a run on a paused clock can be repeated. For tests: two hosts with one seed make
+    /// the same RIDs.
+    pub fn random_seed(mut self, seed: u64) -> Self {
+        self.random = Random::seeded(seed);
         self
     }
 

@@ -10,10 +10,9 @@ use tokio::task::JoinHandle;
 
 use crate::error::ConfigError;
 use crate::id::Rid;
-use crate::location::{
-    BootClock, HostLease, LeaseConfig, LeasePhase, LocationStore, LocationTiming, OwnerId, Revision,
-};
+use crate::location::{BootClock, HostLease, LeaseConfig, LeasePhase, LocationTiming, OwnerId, Revision, StoreSource};
 use crate::mesh::{Discovery, Links, Scope, claim, published};
+use crate::random::Random;
 
 use super::validate::Mistakes;
 
@@ -22,7 +21,7 @@ const PLACE: &str = "location store";
 /// What was registered.
 #[derive(Debug, Default)]
 pub(super) struct LocationOptions {
-    pub(super) stores: Vec<Arc<dyn LocationStore>>,
+    pub(super) stores: Vec<StoreSource>,
     pub(super) timing: LocationTiming,
     pub(super) clock: BootClock,
 }
@@ -30,7 +29,7 @@ pub(super) struct LocationOptions {
 /// A registration that is right.
 #[derive(Debug)]
 pub(super) struct LocationPlan {
-    store: Arc<dyn LocationStore>,
+    store: StoreSource,
     timing: LocationTiming,
     clock: BootClock,
 }
@@ -40,6 +39,9 @@ impl LocationOptions {
         if self.stores.len() > 1 {
             let problem = format!("is registered {} times; a host has one", self.stores.len());
             mistakes.add(PLACE, problem);
+        }
+        for error in self.stores.iter().filter_map(|store| store.check().err()) {
+            mistakes.add(PLACE, error);
         }
         for problem in self.timing.problems() {
             mistakes.add("location timing", problem);
@@ -84,6 +86,7 @@ pub struct LocationStatus {
 pub(super) struct Location {
     lease: Arc<HostLease>,
     runtime: Handle,
+    random: Random,
     discovery: Option<Discovery>,
     publishers: Vec<JoinHandle<()>>,
 }
@@ -96,15 +99,17 @@ impl Location {
     pub(super) async fn take(
         plan: LocationPlan,
         nodes: Vec<(Scope, Rid)>,
+        random: &Random,
         runtime: Handle,
     ) -> Result<Self, ConfigError> {
-        let owner = OwnerId::new(uuid::Uuid::new_v4().into_bytes());
+        let owner = OwnerId::new(random.uuid().into_bytes());
         let mut claims = Vec::with_capacity(nodes.len());
         for (scope, rid) in &nodes {
             claims.push(claim(scope, rid, owner).map_err(|problem| ConfigError::new(scope.to_string(), problem))?);
         }
+        let store = plan.store.open().await;
         let config = LeaseConfig {
-            store: plan.store,
+            store: store.map_err(|error| ConfigError::new(PLACE, error.to_string()))?,
             timing: plan.timing,
             clock: plan.clock,
             owner,
@@ -114,6 +119,7 @@ impl Location {
             Ok(lease) => Ok(Self {
                 lease: Arc::new(lease),
                 runtime,
+                random: random.clone(),
                 discovery: None,
                 publishers: Vec::new(),
             }),
@@ -149,7 +155,12 @@ impl Location {
 
     /// Begins to look for the peers of these sides.
     pub(super) fn search(&mut self, sides: impl IntoIterator<Item = Links>) {
-        self.discovery = Some(Discovery::start(&self.runtime, self.lease.clone(), sides));
+        self.discovery = Some(Discovery::start(
+            &self.runtime,
+            self.lease.clone(),
+            self.random.clone(),
+            sides,
+        ));
     }
 
     pub(super) fn is_fenced(&self) -> bool {
@@ -184,6 +195,13 @@ impl Location {
     pub(super) fn stop(&self) {
         self.end_tasks();
         self.lease.stop();
+    }
+
+    /// Leaves everything as it is, as the end of the process would.
+    #[cfg(feature = "testing")]
+    pub(super) fn kill(&self) {
+        self.end_tasks();
+        self.lease.kill();
     }
 
     fn end_tasks(&self) {

@@ -13,9 +13,10 @@ use crate::error::{ConfigError, ErrorKind, StartError};
 use crate::execution::Workers;
 use crate::id::{Generation, Rid};
 use crate::limit::{DESCRIPTOR_BYTES, DISPATCH_LIMIT};
-use crate::mesh::{Links, LinksConfig, NodeInfo, NodeState, ObjectRole, Scope};
+use crate::mesh::{Links, LinksConfig, NodeInfo, NodeState, ObjectRole, Operations, Scope};
 use crate::message::codec;
 use crate::permit::HostPermits;
+use crate::random::Random;
 use crate::transport::{Endpoint, Transport};
 
 use super::location::Location;
@@ -35,6 +36,7 @@ struct Ground {
     workers: Workers,
     runtime: Handle,
     transport: Arc<dyn Transport>,
+    random: Random,
     queues: Vec<(Queue, ErrorKind)>,
     paths: Vec<Arc<ChannelPath>>,
     mistakes: Vec<ConfigError>,
@@ -45,14 +47,14 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     let threads = runtime.metrics().num_workers();
     let (request_timeout, send_timeout) = (builder.request_timeout, builder.send_timeout);
     let (drain_timeout, workers) = (builder.drain_timeout, builder.workers.unwrap_or(threads));
-    let transport = builder.transport.clone();
+    let (transport, random) = (builder.transport.clone(), builder.random.clone());
     let plan = validate(builder).map_err(StartError::new)?;
     let mut location = match plan.location {
         None => None,
         Some(location) => {
             let nodes = plan.meshes.iter().filter(|mesh| mesh.automatic);
             let nodes = nodes.map(|mesh| (Scope::Mesh(mesh.name.clone()), mesh.rid.clone()));
-            let taken = Location::take(location, nodes.collect(), runtime.clone()).await;
+            let taken = Location::take(location, nodes.collect(), &random, runtime.clone()).await;
             Some(taken.map_err(|error| StartError::new(vec![error]))?)
         }
     };
@@ -62,6 +64,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         workers: Workers::spawn(&runtime, workers),
         runtime,
         transport,
+        random,
         queues: Vec::new(),
         paths: Vec::new(),
         mistakes: Vec::new(),
@@ -151,6 +154,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     }
     ground.outbound.set_state(HostState::Serving);
     Ok(Host(Arc::new(Inner {
+        runtime: ground.runtime,
         outbound: ground.outbound,
         permits: ground.permits,
         workers: Mutex::new(Some(ground.workers)),
@@ -178,16 +182,21 @@ impl Ground {
         path
     }
 
-    fn links(&mut self, info: NodeInfo, budget: usize, upcall: Arc<Inbound>) -> Links {
+    fn links(&mut self, mut info: NodeInfo, budget: usize, upcall: Arc<Inbound>) -> Links {
+        let place = info.scope.to_string();
+        match upcall.operations() {
+            Ok(operations) => info.operations = operations,
+            Err(problem) => self.mistakes.push(ConfigError::new(&place, problem)),
+        }
         // Peers read no greater first record, so a node that describes itself in more would never be linked.
         let problem = match codec::encode(&info.to_wire(), <[u8]>::len) {
+            _ if info.is_too_much().is_some() => info.is_too_much(),
             Ok(bytes) if bytes + HEAD_BYTES <= DESCRIPTOR_BYTES => None,
             Ok(bytes) => Some(format!(
                 "needs {bytes} bytes to tell peers its channels and handlers; at most {DESCRIPTOR_BYTES} are allowed"
             )),
             Err(error) => Some(format!("cannot be described to peers: {error}")),
         };
-        let place = info.scope.to_string();
         self.mistakes
             .extend(problem.map(|problem| ConfigError::new(place, problem)));
         Links::new(LinksConfig {
@@ -197,6 +206,7 @@ impl Ground {
             budget,
             upcall,
             runtime: self.runtime.clone(),
+            random: self.random.clone(),
         })
     }
 
@@ -273,7 +283,7 @@ impl Ground {
         let info = NodeInfo {
             scope: Scope::Mesh(name.clone()),
             rid,
-            generation: Generation::random(),
+            generation: Generation::drawn(&self.random),
             revision: 1,
             role: registered.role,
             channels: sorted(channels),
@@ -281,7 +291,7 @@ impl Ground {
             security_identity: registered.socket.security_identity,
             max_message: registered.socket.max_message,
             state: NodeState::Serving,
-            operations: inbound.operations(),
+            operations: Operations::default(),
         };
         let links = self.links(info, registered.socket.link_budget, inbound.clone());
         let endpoint = self.listen(format!("mesh {:?}", name.as_str()), &links, listen).await;
@@ -301,11 +311,12 @@ impl Ground {
             registered,
             ..
         } = plan;
-        let info = |scope: Scope, prefix: &str, channels, inbound: &Inbound| {
-            Rid::generate(prefix).map(|rid| NodeInfo {
+        let random = self.random.clone();
+        let info = |scope: Scope, prefix: &str, channels| {
+            Rid::drawn(prefix, &random).map(|rid| NodeInfo {
                 scope,
                 rid,
-                generation: Generation::random(),
+                generation: Generation::drawn(&random),
                 revision: 1,
                 role: ObjectRole::None,
                 channels,
@@ -313,7 +324,7 @@ impl Ground {
                 security_identity: registered.socket.security_identity.clone(),
                 max_message,
                 state: NodeState::Serving,
-                operations: inbound.operations(),
+                operations: Operations::default(),
             })
         };
         let inbound = |ground: &Self, channels: Vec<_>, paths| {
@@ -331,7 +342,7 @@ impl Ground {
             let channels = vec![(name.clone(), weight(&registration))];
             let queue = self.queue(registration.dispatch_limit, ErrorKind::Rejected);
             let inbound = inbound(self, vec![(name.clone(), registration.handlers, queue)], Vec::new());
-            if let Ok(info) = info(Scope::ChannelServer(name.clone()), "server", channels, &inbound) {
+            if let Ok(info) = info(Scope::ChannelServer(name.clone()), "server", channels) {
                 let links = self.links(info, registered.socket.link_budget, inbound);
                 let endpoint = self
                     .listen(format!("client_server {:?}", name.as_str()), &links, listen)
@@ -345,7 +356,7 @@ impl Ground {
         } else {
             let path = self.path(ChannelPath::new(name.clone(), PathKind::ClientServer, None));
             let inbound = inbound(self, Vec::new(), vec![path]);
-            let info = info(Scope::ChannelClient(name.clone()), "client", Vec::new(), &inbound);
+            let info = info(Scope::ChannelClient(name.clone()), "client", Vec::new());
             info.ok()
                 .map(|info| self.links(info, registered.socket.link_budget, inbound))
         };

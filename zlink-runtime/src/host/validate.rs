@@ -10,6 +10,7 @@ use crate::id::{ChannelName, MAX_ID_BYTES, MeshName, Rid};
 use crate::limit::{MAX_WEIGHT, PAYLOAD_BYTES};
 use crate::mesh::ObjectRole;
 use crate::permit::PermitLimits;
+use crate::random::Random;
 use crate::transport::Endpoint;
 
 use super::location::LocationPlan;
@@ -91,7 +92,7 @@ pub(super) fn validate(host: HostBuilder) -> Result<Plan, Vec<ConfigError>> {
     let meshes: Vec<_> = host
         .meshes
         .into_iter()
-        .filter_map(|mesh| mesh_plan(mesh, store, &mut mistakes))
+        .filter_map(|mesh| mesh_plan(mesh, store, &host.random, &mut mistakes))
         .collect();
     for name in repeated(meshes.iter().map(|mesh| mesh.name.clone())) {
         mistakes.add(
@@ -161,7 +162,7 @@ fn one_path_per_channel(host: &HostBuilder, mistakes: &mut Mistakes) {
     }
 }
 
-fn mesh_plan(mesh: MeshBuilder, store: bool, mistakes: &mut Mistakes) -> Option<MeshPlan> {
+fn mesh_plan(mesh: MeshBuilder, store: bool, random: &Random, mistakes: &mut Mistakes) -> Option<MeshPlan> {
     let place = format!("mesh {:?}", mesh.name);
     let name = mistakes.check(&place, MeshName::new(&mesh.name));
     let rid = match (&mesh.rid, &mesh.rid_prefix) {
@@ -173,7 +174,7 @@ fn mesh_plan(mesh: MeshBuilder, store: bool, mistakes: &mut Mistakes) -> Option<
             None
         }
         (Some(rid), None) => mistakes.check(&place, Rid::new(rid)),
-        (None, prefix) => mistakes.check(&place, Rid::generate(prefix.as_deref().unwrap_or("node"))),
+        (None, prefix) => mistakes.check(&place, Rid::drawn(prefix.as_deref().unwrap_or("node"), random)),
     };
     let automatic = store && !mesh.socket.manual;
     if automatic && mesh.rid.is_some() {

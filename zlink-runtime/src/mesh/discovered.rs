@@ -84,7 +84,7 @@ impl Links {
         drop(peers);
         if !before.is_empty() {
             let gone = |rid: &Rid| before.contains_key(rid) && !inner.wants(rid);
-            inner.forget_lost(clock::now(), |rid| !gone(rid));
+            inner.table.lock().forget(clock::now(), |rid| !gone(rid));
         }
         inner.publish();
     }
@@ -118,7 +118,7 @@ impl Inner {
             return None;
         }
         let intent = Intent::automatic(endpoint, info.rid.clone());
-        let task = self.runtime().spawn(intent::run(self.clone(), intent.clone()));
+        let task = self.runtime.spawn(intent::run(self.clone(), intent.clone()));
         Some(Dialling { intent, task })
     }
 }

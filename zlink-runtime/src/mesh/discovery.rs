@@ -19,7 +19,8 @@ use crate::location::{
     read_list,
 };
 
-use super::backoff::random;
+use crate::random::Random;
+
 use super::descriptor::{self, Descriptor};
 use super::info::Scope;
 use super::links::Links;
@@ -44,13 +45,19 @@ pub(crate) struct Discovery {
 
 impl Discovery {
     /// Begins to look, for all of `sides` that search.
-    pub(crate) fn start(runtime: &Handle, lease: Arc<HostLease>, sides: impl IntoIterator<Item = Links>) -> Self {
+    pub(crate) fn start(
+        runtime: &Handle,
+        lease: Arc<HostLease>,
+        random: Random,
+        sides: impl IntoIterator<Item = Links>,
+    ) -> Self {
         let searches = sides.into_iter().filter_map(Search::new).collect();
         let (tell, state) = watch::channel(DiscoveryState::default());
         let searching = Searching {
             watch: LeaseWatch::new(lease.config().timing),
             lease,
             searches,
+            random,
             state: tell,
         };
         Self {
@@ -148,6 +155,7 @@ struct Searching {
     lease: Arc<HostLease>,
     searches: Vec<Search>,
     watch: LeaseWatch,
+    random: Random,
     state: watch::Sender<DiscoveryState>,
 }
 
@@ -161,7 +169,7 @@ impl Searching {
                 Ok(None) => {}
                 Err(error) => self.failed(&error),
             }
-            tokio::time::sleep(jittered(interval, random())).await;
+            tokio::time::sleep(jittered(interval, self.random.bits())).await;
         }
     }
 

@@ -2,10 +2,8 @@
 
 use std::fmt;
 
-use rustc_hash::FxHashMap;
-
 use crate::id::{ChannelName, Generation, MAX_ID_BYTES, MeshName, PacketName, Rid, text_hash};
-use crate::limit::{ENDPOINT_BYTES, MAX_WEIGHT};
+use crate::limit::{DESCRIPTOR_CHANNELS, DESCRIPTOR_OPERATIONS, ENDPOINT_BYTES, MAX_WEIGHT};
 use crate::wire;
 
 pub(crate) use crate::wire::NodeState;
@@ -110,21 +108,49 @@ impl std::hash::Hash for OperationId {
 }
 
 /// What a receiver handles, by number. The number is what travels.
+///
+/// Peers choose the names, so it is an ordered list and no hash table: however they are chosen, a look-up takes the same
+/// few steps.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Operations {
-    numbers: FxHashMap<OperationId, u32>,
+    /// The hash and number of each, by hash; no hash is there twice.
+    numbers: Vec<(u64, u32)>,
     list: Vec<OperationId>,
 }
 
 impl Operations {
-    pub(crate) fn new(list: Vec<OperationId>) -> Self {
-        let numbers = list.iter().cloned().zip(0..).collect();
-        Self { numbers, list }
+    /// # Errors
+    /// Where one is listed twice, or two have the same hash, which nobody has by chance; the text says which.
+    pub(crate) fn new(list: Vec<OperationId>) -> Result<Self, String> {
+        let mut numbers: Vec<_> = list.iter().map(|operation| operation.hash).zip(0..).collect();
+        numbers.sort_unstable();
+        let clash = numbers.windows(2).find_map(|pair| match pair {
+            [(hash, _), (other, number)] if hash == other => list.get(*number as usize),
+            _ => None,
+        });
+        match clash {
+            Some(operation) => Err(format!(
+                "operation {:?} is listed twice, or another has its hash",
+                operation.packet
+            )),
+            None => Ok(Self { numbers, list }),
+        }
     }
 
     pub(crate) fn number(&self, operation: &OperationId) -> Option<u32> {
-        self.numbers.get(operation).copied()
+        let at = self.numbers.binary_search_by_key(&operation.hash, |(hash, _)| *hash);
+        let (_, number) = self.numbers.get(at.ok()?)?;
+        (self.list.get(*number as usize)? == operation).then_some(*number)
     }
+}
+
+/// Why a side with so many of each is not admitted, or does not start.
+fn too_many(channels: usize, operations: usize) -> Option<String> {
+    let problem = |what: &str, there: usize, most: usize| format!("lists {there} {what}; at most {most} are allowed");
+    if channels > DESCRIPTOR_CHANNELS {
+        return Some(problem("channels", channels, DESCRIPTOR_CHANNELS));
+    }
+    (operations > DESCRIPTOR_OPERATIONS).then(|| problem("operations", operations, DESCRIPTOR_OPERATIONS))
 }
 
 /// One side of a link, as it describes itself.
@@ -211,6 +237,9 @@ impl NodeInfo {
             let text = format!("it requires the capability {unknown:?}, which this side does not have");
             return Err(Refusal::new(wire::RejectReason::Capability, text));
         }
+        if let Some(text) = too_many(hello.channels.len(), hello.operations.len()) {
+            return Err(Refusal::new(wire::RejectReason::ResourceLimit, format!("it {text}")));
+        }
         let scope = match hello.topology {
             wire::Topology::RouteMesh => MeshName::new(&hello.scope).map(Scope::Mesh),
             wire::Topology::ClientServer if peer_is_server => ChannelName::new(&hello.scope).map(Scope::ChannelServer),
@@ -257,8 +286,13 @@ impl NodeInfo {
             security_identity: hello.security_identity,
             max_message: usize::try_from(hello.max_message).unwrap_or(usize::MAX),
             state: hello.state,
-            operations: Operations::new(operations.collect::<Result<_, _>>().map_err(bad_id)?),
+            operations: Operations::new(operations.collect::<Result<_, _>>().map_err(bad_id)?).map_err(invalid)?,
         })
+    }
+
+    /// Why no peer would admit this side, however right its parts are.
+    pub(crate) fn is_too_much(&self) -> Option<String> {
+        too_many(self.channels.len(), self.operations.list.len())
     }
 
     pub(crate) fn is_draining(&self) -> bool {
@@ -296,4 +330,42 @@ pub(super) fn channels_from_wire(channels: Vec<wire::ChannelServer>) -> Result<V
         return Err(refuse(format!("channel {:?} is listed twice", pair[0].0)));
     }
     Ok(checked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn operation(channel: &str, packet: &str) -> OperationId {
+        let channel = (!channel.is_empty()).then(|| ChannelName::new(channel).unwrap());
+        OperationId::new(channel, PacketName::new(packet).unwrap())
+    }
+
+    #[test]
+    fn operations_are_found_by_both_names_and_by_nothing_else() {
+        let all: Vec<_> = (0..1000)
+            .map(|at| operation(["", "a", "b"][at % 3], &format!("packet.{}", at / 3)))
+            .collect();
+        let operations = Operations::new(all.clone()).unwrap();
+        for (operation, number) in all.iter().zip(0..) {
+            assert_eq!(operations.number(operation), Some(number));
+        }
+        assert_eq!(operations.number(&operation("c", "packet.1")), None);
+        let same_hash = OperationId {
+            packet: PacketName::from_static("another"),
+            ..all[7].clone()
+        };
+        assert_eq!(operations.number(&same_hash), None, "a hash alone is no match");
+    }
+
+    #[test]
+    fn what_is_listed_twice_or_collides_is_refused() {
+        let one = operation("a", "x");
+        assert!(Operations::new(vec![one.clone(), operation("", "x"), one.clone()]).is_err());
+        let collides = OperationId {
+            packet: PacketName::from_static("y"),
+            ..one.clone()
+        };
+        assert!(Operations::new(vec![one, collides]).is_err());
+    }
 }

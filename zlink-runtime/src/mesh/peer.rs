@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
@@ -32,12 +32,23 @@ pub(crate) struct PeerLink {
     liveness: Mutex<Liveness>,
     /// An answer to a probe waits for room.
     answering: AtomicBool,
+    told: Mutex<Told>,
     runtime: Handle,
+}
+
+/// What the peer was told of this side.
+#[derive(Debug)]
+pub(super) struct Told {
+    /// The last revision that was sent.
+    pub(super) revision: u64,
+    /// An update waits for room. What changes meanwhile goes out behind it, in one.
+    pub(super) waits: bool,
 }
 
 impl PeerLink {
     /// Takes the operations out of `info`: only the link needs them.
-    pub(super) fn new(link: Arc<dyn Link>, info: &mut NodeInfo, max_record: usize, ready: Instant) -> Self {
+    /// The handshake has told the peer revision `told` of this side.
+    pub(super) fn new(link: Arc<dyn Link>, info: &mut NodeInfo, max_record: usize, told: u64, ready: Instant) -> Self {
         Self {
             link,
             rid: info.rid.clone(),
@@ -49,6 +60,10 @@ impl PeerLink {
             retire_received: AtomicBool::new(false),
             liveness: Mutex::new(Liveness::new(ready)),
             answering: AtomicBool::new(false),
+            told: Mutex::new(Told {
+                revision: told,
+                waits: false,
+            }),
             runtime: Handle::current(),
         }
     }
@@ -108,6 +123,10 @@ impl PeerLink {
     /// Notes whether an answer to a probe waits for room. Returns what was noted before.
     pub(super) fn set_answering(&self, answering: bool) -> bool {
         self.answering.swap(answering, Ordering::AcqRel)
+    }
+
+    pub(super) fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock()
     }
 
     pub(super) fn retire(&self) {

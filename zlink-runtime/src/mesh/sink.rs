@@ -212,14 +212,16 @@ impl LinkSink {
         let rid = info.rid.clone();
         let local = self.links.local();
         let max_record = local.max_message.min(info.max_message);
-        let peer = Arc::new(PeerLink::new(self.link.clone(), &mut info, max_record, clock::now()));
+        let (link, now) = (self.link.clone(), clock::now());
+        let peer = Arc::new(PeerLink::new(link, &mut info, max_record, self.told, now));
         let placed = self.links.place(&peer, info, || {
             self.link.admit(max_record);
             if local.scope.is_mesh() && self.link.peer().dialled {
                 self.links.control(&peer, wire::service(RecordKind::Ready, &[]));
             }
             let _ = self.peer.set(peer.clone());
-            self.links.tell_changes(&peer, self.told);
+            // While a handshake is under way, changes go past it.
+            self.links.tell_changes(&peer);
         });
         if let Placed::Refused(refusal) = placed {
             return self.refuse(refusal, Some(rid));

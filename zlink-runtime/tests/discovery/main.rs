@@ -11,3 +11,4 @@ mod outage;
 mod pause;
 mod restart;
 mod start;
+mod virtual_time;

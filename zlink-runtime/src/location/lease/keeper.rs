@@ -57,6 +57,17 @@ pub(crate) enum LeasePhase {
     Released,
 }
 
+/// Whether, and how, the loop is to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stopping {
+    No,
+    /// What this host has in the store is removed.
+    Release,
+    /// It is left there.
+    #[cfg(feature = "testing")]
+    Die,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Progress {
     phase: LeasePhase,
@@ -76,7 +87,7 @@ struct Shared {
     /// Owned work may start until then, in nanoseconds of the boot clock; 0 where it may not.
     admission: AtomicU64,
     wanted: Mutex<Wanted>,
-    stopping: watch::Sender<bool>,
+    stopping: watch::Sender<Stopping>,
     wake: Notify,
     progress: watch::Sender<Progress>,
 }
@@ -99,7 +110,7 @@ impl HostLease {
             config,
             admission: AtomicU64::new(0),
             wanted: Mutex::new(wanted),
-            stopping: watch::Sender::new(false),
+            stopping: watch::Sender::new(Stopping::No),
             wake: Notify::new(),
             progress: watch::Sender::new(Progress {
                 phase: LeasePhase::Failing,
@@ -180,7 +191,23 @@ impl HostLease {
 
     /// Gives everything back, and does not wait for it.
     pub(crate) fn stop(&self) {
-        self.0.stopping.send_replace(true);
+        self.end(Stopping::Release);
+    }
+
+    /// Writes nothing more, as the end of the process would.
+    #[cfg(feature = "testing")]
+    pub(crate) fn kill(&self) {
+        self.end(Stopping::Die);
+    }
+
+    fn end(&self, how: Stopping) {
+        self.0.stopping.send_if_modified(|stopping| {
+            let goes_on = *stopping == Stopping::No;
+            if goes_on {
+                *stopping = how;
+            }
+            goes_on
+        });
     }
 }
 
@@ -255,14 +282,15 @@ impl Keeper {
         // Nobody listens where the start was dropped; then the stop is asked for already.
         let _ = taken.send(result);
         let mut stopping = self.shared.stopping.subscribe();
-        while !failed && !*stopping.borrow_and_update() {
+        while !failed && *stopping.borrow_and_update() == Stopping::No {
             tokio::select! {
                 () = tokio::time::sleep_until(self.due), if !self.own.is_fenced() => self.step().await,
                 () = self.shared.wake.notified(), if !self.own.is_fenced() => self.step().await,
                 changed = stopping.changed() => if changed.is_err() { break },
             }
         }
-        if !self.own.is_fenced() && self.own.revision().is_some() {
+        let releases = matches!(*stopping.borrow(), Stopping::No | Stopping::Release);
+        if releases && !self.own.is_fenced() && self.own.revision().is_some() {
             let limit = self.timing().renew_timeout;
             let _ = tokio::time::timeout(limit, self.release()).await;
         }

@@ -85,7 +85,7 @@ pub(super) async fn bind(
     offer: Offer,
     acceptor: Arc<dyn Acceptor>,
 ) -> Result<Box<dyn Listener>, TransportError> {
-    let bound = Socket::bind(endpoint).await;
+    let bound = transport.sockets.bind(endpoint).await;
     let (socket, endpoint) = bound.map_err(|error| TransportError::Bind {
         endpoint: endpoint.to_string(),
         cause: error.to_string(),
@@ -107,7 +107,7 @@ pub(super) async fn bind(
     }))
 }
 
-async fn accept(socket: Socket, endpoint: Endpoint, places: Arc<Semaphore>, accepting: Arc<Accepting>) {
+async fn accept(socket: Box<dyn Socket>, endpoint: Endpoint, places: Arc<Semaphore>, accepting: Arc<Accepting>) {
     let mut back_off = BACK_OFF.0;
     // The semaphore is never closed, so this ends with its task only.
     while let Ok(place) = places.clone().acquire_owned().await {
@@ -173,11 +173,17 @@ impl Accepting {
                 }
             }
         };
-        let Ok(other) = timeout_at(since + HANDSHAKE_TIME, waiting).await else {
-            self.halves.lock().remove(&nonce);
-            return Err("its other lane did not come within two seconds");
+        let abandoned = greeted.abandoned();
+        let joined = async {
+            tokio::select! {
+                biased;
+                other = waiting => other.map_err(|_| "the same lane twice"),
+                () = abandoned, if part == Part::Data => Err("its dialler gave up"),
+            }
         };
-        let other = other.map_err(|_| "the same lane twice")?;
+        let joined = timeout_at(since + HANDSHAKE_TIME, joined).await;
+        let other = joined.unwrap_or(Err("its other lane did not come within two seconds"));
+        let other = other.inspect_err(|_| drop(self.halves.lock().remove(&nonce)))?;
         let told = |greeted: &Greeted| {
             (
                 greeted.identity.clone(),

@@ -175,8 +175,9 @@ impl Pending {
     }
 
     fn tick_after(&self, at: Instant) -> u64 {
-        let nanos = at.saturating_duration_since(self.0.start).as_nanos();
-        u64::try_from(nanos.div_ceil(1_000_000)).unwrap_or(u64::MAX)
+        let since = at.saturating_duration_since(self.0.start);
+        let millis = u64::from(since.subsec_nanos().div_ceil(1_000_000));
+        since.as_secs().saturating_mul(1000).saturating_add(millis)
     }
 
     fn tick_before(&self, at: Instant) -> u64 {

@@ -14,6 +14,7 @@ mod outbound;
 mod path;
 mod reply;
 mod server;
+mod way;
 
 pub use call::{ChannelRoute, Method, NodeRoute, RequestCall, RequestFuture, SendCall, SendFuture};
 pub use context::{ChannelContext, ChannelTurn, CorrelationId, MessageKind, NodeContext, NodeTurn};

@@ -11,6 +11,9 @@ pub mod testing;
 pub mod transport;
 
 #[doc(hidden)]
+#[cfg(feature = "bench")]
+pub mod bench;
+#[doc(hidden)]
 pub mod rt;
 
 mod call;

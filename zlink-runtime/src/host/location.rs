@@ -5,18 +5,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use crate::error::ConfigError;
 use crate::id::Rid;
-use crate::location::{BootClock, HostLease, LeaseConfig, LeasePhase, LocationTiming, OwnerId, Revision, StoreSource};
+use crate::location::{
+    BootClock, HostLease, LeaseConfig, LeasePhase, LocationStore, LocationTiming, OwnerId, ProbeError, Revision,
+    StoreSource, probe,
+};
 use crate::mesh::{Discovery, Links, Scope, claim, published};
 use crate::random::Random;
 
 use super::validate::Mistakes;
 
-const PLACE: &str = "location store";
+const PLACE: &str = "location_store";
 
 /// What was registered.
 #[derive(Debug, Default)]
@@ -37,14 +42,13 @@ pub(super) struct LocationPlan {
 impl LocationOptions {
     pub(super) fn plan(self, mistakes: &mut Mistakes) -> Option<LocationPlan> {
         if self.stores.len() > 1 {
-            let problem = format!("is registered {} times; a host has one", self.stores.len());
-            mistakes.add(PLACE, problem);
+            mistakes.add(PLACE, "is given twice; a host has one");
         }
         for error in self.stores.iter().filter_map(|store| store.check().err()) {
             mistakes.add(PLACE, error);
         }
         for problem in self.timing.problems() {
-            mistakes.add("location timing", problem);
+            mistakes.add("location_timing", problem);
         }
         Some(LocationPlan {
             store: self.stores.into_iter().next()?,
@@ -88,7 +92,7 @@ pub(super) struct Location {
     runtime: Handle,
     random: Random,
     discovery: Option<Discovery>,
-    publishers: Vec<JoinHandle<()>>,
+    publishers: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Location {
@@ -107,9 +111,10 @@ impl Location {
         for (scope, rid) in &nodes {
             claims.push(claim(scope, rid, owner).map_err(|problem| ConfigError::new(scope.to_string(), problem))?);
         }
-        let store = plan.store.open().await;
         let config = LeaseConfig {
-            store: store.map_err(|error| ConfigError::new(PLACE, error.to_string()))?,
+            store: open(plan.store, &plan.timing)
+                .await
+                .map_err(|problem| ConfigError::new(PLACE, problem))?,
             timing: plan.timing,
             clock: plan.clock,
             owner,
@@ -121,7 +126,7 @@ impl Location {
                 runtime,
                 random: random.clone(),
                 discovery: None,
-                publishers: Vec::new(),
+                publishers: Mutex::default(),
             }),
             Err(error) => Err(ConfigError::new(PLACE, error.to_string())),
         }
@@ -136,7 +141,7 @@ impl Location {
             let mut revisions = links.revisions();
             put(&self.lease, &links).map_err(|problem| ConfigError::new(links.local().scope.to_string(), problem))?;
             let lease = self.lease.clone();
-            self.publishers.push(self.runtime.spawn(async move {
+            self.publishers.lock().push(self.runtime.spawn(async move {
                 while revisions.changed().await.is_ok() {
                     if let Err(problem) = put(&lease, &links) {
                         tracing::error!(target: "zlink::runtime", problem, "a change cannot be published");
@@ -170,7 +175,7 @@ impl Location {
     pub(super) fn status(&self) -> LocationStatus {
         let discovery = self.discovery.as_ref().map(Discovery::state).unwrap_or_default();
         let timing = self.lease.config().timing;
-        let long = |since: tokio::time::Instant| since.elapsed() > timing.store_failure_grace;
+        let long = |since: Instant| since.elapsed() > timing.store_failure_grace;
         let state = match (self.lease.phase(), discovery.failing_since) {
             (LeasePhase::Fenced, _) => LocationState::Fenced,
             (_, Some(since)) if long(since) => LocationState::Unavailable,
@@ -187,7 +192,14 @@ impl Location {
 
     /// Takes everything back, at most for `within`: what cannot be removed expires.
     pub(super) async fn release(&self, within: Duration) {
-        self.end_tasks();
+        let publishers = std::mem::take(&mut *self.publishers.lock());
+        for task in publishers {
+            task.abort();
+            let _ = task.await;
+        }
+        if let Some(discovery) = &self.discovery {
+            discovery.end().await;
+        }
         self.lease.release(within).await;
     }
 
@@ -205,7 +217,7 @@ impl Location {
     }
 
     fn end_tasks(&self) {
-        self.publishers.iter().for_each(JoinHandle::abort);
+        self.publishers.lock().iter().for_each(JoinHandle::abort);
         if let Some(discovery) = &self.discovery {
             discovery.stop();
         }
@@ -215,6 +227,26 @@ impl Location {
 impl Drop for Location {
     fn drop(&mut self) {
         self.stop();
+    }
+}
+
+/// Opens the store, and checks that it is one. Where it does not answer, it is tried again for one renew timeout.
+async fn open(source: StoreSource, timing: &LocationTiming) -> Result<Arc<dyn LocationStore>, String> {
+    let store = source.open().await.map_err(|error| error.to_string())?;
+    let deadline = Instant::now() + timing.renew_timeout;
+    loop {
+        let last = match tokio::time::timeout(timing.renew_timeout, probe(&*store)).await {
+            Ok(Ok(())) => return Ok(store),
+            // What it answered was right. The lease copes with lost answers; a probe cannot tell them from late ones.
+            Ok(Err(ProbeError::Failed(error))) if error.may_be_applied() => return Ok(store),
+            Ok(Err(ProbeError::Failed(error))) => error.to_string(),
+            Ok(Err(broken @ ProbeError::Broken(_))) => return Err(broken.to_string()),
+            Err(_) => format!("the store is unavailable: no answer within {:?}", timing.renew_timeout),
+        };
+        if Instant::now() >= deadline {
+            return Err(last);
+        }
+        tokio::time::sleep(timing.poll_interval.min(timing.renew_timeout) / 2).await;
     }
 }
 

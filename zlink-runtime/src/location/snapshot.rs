@@ -130,7 +130,11 @@ mod tests {
                 if scan.cursor().is_some() && moves > 0 {
                     self.moves.store(moves - 1, Ordering::Relaxed);
                     // From the last page to the first: a reader that mixes states sees it twice, or never.
-                    let (from, to) = if moves % 2 == 0 { ("x0", "a0") } else { ("a0", "x0") };
+                    let (from, to) = if moves.is_multiple_of(2) {
+                        ("x0", "a0")
+                    } else {
+                        ("a0", "x0")
+                    };
                     self.change(vec![
                         Mutation::Delete(self.record(from)),
                         Mutation::put(self.record(to), "moved"),

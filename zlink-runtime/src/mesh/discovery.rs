@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -39,7 +40,7 @@ pub(crate) struct DiscoveryState {
 /// The loop that looks. It ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Discovery {
-    task: JoinHandle<()>,
+    task: Mutex<Option<JoinHandle<()>>>,
     state: watch::Receiver<DiscoveryState>,
 }
 
@@ -61,7 +62,7 @@ impl Discovery {
             state: tell,
         };
         Self {
-            task: runtime.spawn(searching.run()),
+            task: Mutex::new(Some(runtime.spawn(searching.run()))),
             state,
         }
     }
@@ -72,7 +73,18 @@ impl Discovery {
 
     /// Looks no more.
     pub(crate) fn stop(&self) {
-        self.task.abort();
+        if let Some(task) = &*self.task.lock() {
+            task.abort();
+        }
+    }
+
+    /// The same, and waits until it has let go of everything.
+    pub(crate) async fn end(&self) {
+        let task = self.task.lock().take();
+        if let Some(task) = task {
+            task.abort();
+            let _ = task.await;
+        }
     }
 }
 

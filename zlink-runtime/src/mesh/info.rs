@@ -57,7 +57,6 @@ impl fmt::Display for Scope {
 /// Something that can be sent or requested: a packet of a channel, or of the node itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OperationId {
-    /// Of both names. Callers know it beforehand: every call looks an operation up.
     hash: u64,
     channel: Option<ChannelName>,
     packet: PacketName,
@@ -77,27 +76,23 @@ impl Hashed<ChannelName> {
     }
 }
 
+/// Of both names. Callers know those of the names beforehand: every call looks an operation up.
+fn joint_hash(channel: Option<u64>, packet: u64) -> u64 {
+    channel.map_or(0, |channel| channel.rotate_left(32)) ^ packet
+}
+
 impl OperationId {
     pub(crate) fn new(channel: Option<ChannelName>, packet: PacketName) -> Self {
-        let hash = text_hash(packet.as_str());
-        Self::of(channel.map(Hashed::new), Hashed { name: packet, hash })
-    }
-
-    pub(crate) fn of(channel: Option<Hashed<ChannelName>>, packet: Hashed<PacketName>) -> Self {
-        let hash = channel.as_ref().map_or(0, |channel| channel.hash.rotate_left(32));
+        let of_channel = channel.as_ref().map(|channel| text_hash(channel.as_str()));
         Self {
-            hash: hash ^ packet.hash,
-            channel: channel.map(|channel| channel.name),
-            packet: packet.name,
+            hash: joint_hash(of_channel, text_hash(packet.as_str())),
+            channel,
+            packet,
         }
     }
 
-    pub(crate) fn channel(&self) -> Option<&ChannelName> {
-        self.channel.as_ref()
-    }
-
-    pub(crate) fn packet(&self) -> &PacketName {
-        &self.packet
+    fn is(&self, channel: Option<&str>, packet: &str) -> bool {
+        self.packet.as_str() == packet && self.channel.as_ref().map(ChannelName::as_str) == channel
     }
 }
 
@@ -137,10 +132,13 @@ impl Operations {
         }
     }
 
-    pub(crate) fn number(&self, operation: &OperationId) -> Option<u32> {
-        let at = self.numbers.binary_search_by_key(&operation.hash, |(hash, _)| *hash);
+    /// The number of an operation, from its names and their hashes.
+    pub(crate) fn number(&self, channel: Option<&Hashed<ChannelName>>, packet: &str, packet_hash: u64) -> Option<u32> {
+        let hash = joint_hash(channel.map(|channel| channel.hash), packet_hash);
+        let at = self.numbers.binary_search_by_key(&hash, |(hash, _)| *hash);
         let (_, number) = self.numbers.get(at.ok()?)?;
-        (self.list.get(*number as usize)? == operation).then_some(*number)
+        let channel = channel.map(|channel| channel.name.as_str());
+        self.list.get(*number as usize)?.is(channel, packet).then_some(*number)
     }
 }
 
@@ -341,6 +339,12 @@ mod tests {
         OperationId::new(channel, PacketName::new(packet).unwrap())
     }
 
+    /// Looks up an operation's channel with this packet and a hash of any text.
+    fn find(operations: &Operations, like: &OperationId, packet: &str, hashed: &str) -> Option<u32> {
+        let channel = like.channel.clone().map(Hashed::new);
+        operations.number(channel.as_ref(), packet, text_hash(hashed))
+    }
+
     #[test]
     fn operations_are_found_by_both_names_and_by_nothing_else() {
         let all: Vec<_> = (0..1000)
@@ -348,14 +352,13 @@ mod tests {
             .collect();
         let operations = Operations::new(all.clone()).unwrap();
         for (operation, number) in all.iter().zip(0..) {
-            assert_eq!(operations.number(operation), Some(number));
+            let packet = operation.packet.as_str();
+            assert_eq!(find(&operations, operation, packet, packet), Some(number));
         }
-        assert_eq!(operations.number(&operation("c", "packet.1")), None);
-        let same_hash = OperationId {
-            packet: PacketName::from_static("another"),
-            ..all[7].clone()
-        };
-        assert_eq!(operations.number(&same_hash), None, "a hash alone is no match");
+        let elsewhere = operation("c", "packet.1");
+        assert_eq!(find(&operations, &elsewhere, "packet.1", "packet.1"), None);
+        let same_hash = find(&operations, &all[7], "another", all[7].packet.as_str());
+        assert_eq!(same_hash, None, "a hash alone is no match");
     }
 
     #[test]

@@ -10,7 +10,7 @@ pub(crate) struct Dice(Arc<AtomicU64>);
 
 impl Dice {
     pub(crate) fn new(seed: u64) -> Self {
-        Self(Arc::new(AtomicU64::new(seed ^ 0x5eed_0f_d1ce)))
+        Self(Arc::new(AtomicU64::new(seed ^ 0x005e_ed0f_d1ce)))
     }
 
     fn bits(&self) -> u64 {

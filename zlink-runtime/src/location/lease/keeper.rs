@@ -89,7 +89,7 @@ struct Shared {
     wanted: Mutex<Wanted>,
     stopping: watch::Sender<Stopping>,
     wake: Notify,
-    progress: watch::Sender<Progress>,
+    progress: Arc<watch::Sender<Progress>>,
 }
 
 impl HostLease {
@@ -112,12 +112,12 @@ impl HostLease {
             wanted: Mutex::new(wanted),
             stopping: watch::Sender::new(Stopping::No),
             wake: Notify::new(),
-            progress: watch::Sender::new(Progress {
+            progress: Arc::new(watch::Sender::new(Progress {
                 phase: LeasePhase::Failing,
                 generation: None,
                 revision: None,
                 stored: 0,
-            }),
+            })),
         });
         // From here on, a future that is dropped gives the lease back.
         let lease = Self(shared.clone());

@@ -9,13 +9,13 @@ use crate::channel::{Caller, Inbound, Outbound, Queue, caller};
 use crate::error::ErrorKind;
 use crate::execution::Workers;
 use crate::id::{ChannelName, MeshName};
-use crate::location::LocationStore;
 use crate::mesh::Links;
 use crate::permit::HostPermits;
 
 mod builder;
 mod channel_builder;
 mod control;
+mod location;
 mod mesh_builder;
 mod ready;
 mod shutdown;
@@ -27,6 +27,7 @@ mod validate;
 pub use builder::{HostBuilder, JobProfile};
 pub use channel_builder::ClientServerBuilder;
 pub use control::{ChannelControl, IntentStatus, ListenerInfo, ListenerKind, MeshNode};
+pub use location::{LocationState, LocationStatus};
 pub use mesh_builder::MeshBuilder;
 pub use shutdown::ShutdownError;
 pub use status::{HostPhase, HostStatus, JobQueueStatus, PeerStatus, TargetStatus, TopologyPhase, TopologyStatus};
@@ -61,8 +62,7 @@ pub(crate) struct Inner {
     queues: Vec<(Queue, ErrorKind)>,
     tasks: Vec<tokio::task::JoinHandle<()>>,
     drain_timeout: std::time::Duration,
-    /// Held for as long as the host is; let go once.
-    _store: Option<Arc<dyn LocationStore>>,
+    location: Option<location::Location>,
     stopping: shutdown::Stopping,
 }
 

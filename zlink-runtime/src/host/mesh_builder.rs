@@ -49,7 +49,8 @@ impl MeshBuilder {
         self
     }
 
-    /// Gives the node a fixed RID, 1 to 255 bytes. Without it, each start makes a new one.
+    /// Gives the node a fixed RID, 1 to 255 bytes. Without it, each start makes a new one. A node that is found through the
+    /// Location Store needs a made one.
     pub fn rid(mut self, rid: impl AsRef<[u8]>) -> Self {
         self.rid = Some(rid.as_ref().to_vec());
         self

@@ -67,6 +67,9 @@ impl Host {
     /// Stops at once, however many handles there are, as the end of its process would.
     #[cfg(feature = "testing")]
     pub(crate) fn kill(&self) {
+        if let Some(location) = &self.0.location {
+            location.kill();
+        }
         self.0.abandon();
     }
 }
@@ -119,6 +122,9 @@ impl Inner {
         // Calls that were started before may still get their replies.
         let _ = tokio::time::timeout_at(deadline, self.outbound.pending().all_ended()).await;
         let linger = LINGER.min(self.drain_timeout);
+        if let Some(location) = &self.location {
+            location.release(linger).await;
+        }
         self.outbound.set_state(HostState::Stopped);
         let closing = links().map(|links| links.close(linger));
         futures_join(closing).await;
@@ -150,6 +156,9 @@ impl Inner {
             return;
         }
         self.outbound.set_state(HostState::Stopped);
+        if let Some(location) = &self.location {
+            location.stop();
+        }
         self.queues.iter().for_each(|(queue, closed)| queue.stop(*closed));
         for links in self
             .meshes

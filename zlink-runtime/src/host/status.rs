@@ -9,6 +9,7 @@ use crate::clock;
 use crate::id::{ChannelName, Rid};
 use crate::mesh::{Links, PeerState};
 
+use super::location::{Location, LocationStatus};
 use super::{Channel, Host, Inner, Mesh};
 
 /// The lifecycle of a host.
@@ -21,6 +22,8 @@ pub enum HostPhase {
     Draining,
     /// It has ended.
     Stopped,
+    /// Another run has its identity in the Location Store. It must be shut down and started anew.
+    Error,
 }
 
 /// A host, at one moment.
@@ -34,6 +37,8 @@ pub struct HostStatus {
     pub waiting_requests: usize,
     /// Requests of this host that ended at their deadlines, since it started.
     pub request_timeouts: u64,
+    /// How it stands with its Location Store, if it has one.
+    pub location: Option<LocationStatus>,
     /// When this was observed.
     pub observed: Instant,
 }
@@ -141,6 +146,11 @@ impl Host {
         let counts = self.0.permits.status();
         HostStatus {
             phase: match self.0.outbound.state() {
+                HostState::Serving | HostState::Draining
+                    if self.0.location.as_ref().is_some_and(Location::is_fenced) =>
+                {
+                    HostPhase::Error
+                }
                 HostState::Serving => HostPhase::Serving,
                 HostState::Draining => HostPhase::Draining,
                 HostState::Stopped => HostPhase::Stopped,
@@ -157,6 +167,7 @@ impl Host {
             },
             waiting_requests: self.0.outbound.pending().len(),
             request_timeouts: self.0.outbound.pending().timeouts(),
+            location: self.0.location.as_ref().map(Location::status),
             observed: clock::now(),
         }
     }

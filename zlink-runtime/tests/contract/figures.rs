@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use zlink_generated::contract::{ORDERS, desk_client, orders_client, orders_server};
+use zlink_generated::contract::{Note, ORDERS, desk_client, orders_client, orders_server};
 use zlink_generated::zlink_wire::{ChannelServer, Hello, NodeState, RecordKind, Update};
 use zlink_runtime::error::{ErrorKind, Execution};
 
 use super::kit::{
-    Craft, Desk, Events, Raw, SHOP, client, endpoint, failure, hello, hello_of, node, note, record, send, server,
-    settle, spawn, until,
+    Craft, Desk, Raw, SHOP, client, endpoint, failure, hello, hello_of, node, note, record, send, server, settle,
+    spawn, until,
 };
 
 /// Every one-way message that does not reach its handler is counted, by where it went and why; a request is answered, and
@@ -133,39 +133,17 @@ async fn calls_without_a_server_and_requests_without_a_reply_are_counted() {
     assert_eq!((failures(), c.status().request_timeouts), ((1, 1, 1), 1));
 }
 
-/// Who looks sees where a call goes and by what path; the caller and the handler are not told.
+/// A call is a value with one end: nothing for a send, the reply for a request, and no word of who was chosen.
 ///
-/// REQ: CH-1005, CH-101
+/// REQ: CH-101
 #[tokio::test]
-async fn records_say_where_a_call_went() {
+async fn a_call_yields_its_reply_and_nothing_of_its_target() {
     let desk = Desk::new("s");
-    let events = Events::collect();
-    let s = server("the-server", 100, &desk).await;
-    let c = client("the-client", &[&s]).await;
+    let s = server("s", 100, &desk).await;
+    let c = client("c", &[&s]).await;
     let (): () = orders_client(&c).tell(note("", 1)).await.unwrap();
-    let reply: zlink_generated::contract::Note = orders_client(&c).ask(note("", 2)).await.unwrap();
-    desk.reached(2).await;
-    assert_eq!(reply.text, "s");
-    let channel = ["channel_name=orders", "packet_name=contract.orders.ask"];
-    let by = [
-        "channel_route_kind=route_mesh",
-        "mesh_name=shop",
-        "target_rid=the-server",
-    ];
-    assert_eq!(events.count(&[&["phase=selected"][..], &channel, &by].concat()), 1);
-    assert_eq!(events.count(&[&["phase=submitted"][..], &channel].concat()), 1);
-    assert_eq!(
-        events.count(&[&["phase=received", "source_rid=the-client"][..], &channel].concat()),
-        1
-    );
-    assert_eq!(events.count(&["phase=handled"]), 2);
-    let _ = node("nobody", |mesh| mesh.client(ORDERS)).start().await.unwrap();
-    let alone = node("alone", |mesh| mesh.client(ORDERS)).start().await.unwrap();
-    failure(orders_client(&alone).ask(note("", 3)).await);
-    assert_eq!(
-        events.count(&["selection failed", "reason=no_member", "mesh_name=shop"]),
-        1
-    );
+    let reply: Note = orders_client(&c).ask(note("", 2)).await.unwrap();
+    assert_eq!((reply.text.as_str(), desk.numbers()), ("s", vec![1, 2]));
 }
 
 /// What a MeshNode is told of its sockets holds there, and what it is not told is the host's.

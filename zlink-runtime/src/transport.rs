@@ -17,6 +17,8 @@ use crate::permit::{HostPermits, Permit};
 
 mod endpoint;
 mod link;
+#[cfg(feature = "zeromq")]
+mod zeromq;
 pub mod zmtp;
 
 pub use crate::permit::Flow;
@@ -26,6 +28,8 @@ pub use endpoint::{Endpoint, InvalidEndpoint};
 #[doc(hidden)]
 pub use link::Receiver;
 pub use link::{LinkConfig, LinkTransport};
+#[cfg(feature = "zeromq")]
+pub use zeromq::ZeromqTransport;
 
 /// A boxed future, as object-safe traits need it.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

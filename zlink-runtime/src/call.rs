@@ -114,7 +114,7 @@ impl Pending {
 
     /// Ends everything that was submitted on a link that is gone: nobody knows whether it ran.
     pub(crate) fn link_lost(&self, link: LinkId, why: &dyn fmt::Display) {
-        let wakers = self.0.table.lock().end_all(Some(link), || {
+        let wakers = self.0.table.lock().end_link(link, || {
             Error::unknown(
                 ErrorKind::Unavailable,
                 format!("the link was lost before the reply came: {why}"),
@@ -130,9 +130,11 @@ impl Pending {
 
     /// Ends everything, because the host stops.
     pub(crate) fn shut_down(&self) {
-        let wakers = self.0.table.lock().end_all(None, || {
-            Error::unknown(ErrorKind::ShuttingDown, "this host stopped before the reply came")
-        });
+        let wakers = self
+            .0
+            .table
+            .lock()
+            .end_all(|| Error::unknown(ErrorKind::ShuttingDown, "this host stopped before the reply came"));
         wakers.into_iter().for_each(Waker::wake);
     }
 
@@ -145,6 +147,7 @@ impl Pending {
                 None => earlier.await,
                 Some(tick) => {
                     tokio::select! {
+                        biased;
                         () = tokio::time::sleep_until(self.instant(tick)) => self.expire(),
                         () = earlier => {}
                     }
@@ -172,8 +175,9 @@ impl Pending {
     }
 
     fn tick_after(&self, at: Instant) -> u64 {
-        let nanos = at.saturating_duration_since(self.0.start).as_nanos();
-        u64::try_from(nanos.div_ceil(1_000_000)).unwrap_or(u64::MAX)
+        let since = at.saturating_duration_since(self.0.start);
+        let millis = u64::from(since.subsec_nanos().div_ceil(1_000_000));
+        since.as_secs().saturating_mul(1000).saturating_add(millis)
     }
 
     fn tick_before(&self, at: Instant) -> u64 {

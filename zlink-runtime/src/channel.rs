@@ -7,14 +7,19 @@ mod call;
 mod context;
 mod dispatch;
 mod exchange;
+#[cfg(feature = "testing")]
+mod history;
 mod inbound;
 mod outbound;
 mod path;
 mod reply;
 mod server;
+mod way;
 
 pub use call::{ChannelRoute, Method, NodeRoute, RequestCall, RequestFuture, SendCall, SendFuture};
 pub use context::{ChannelContext, ChannelTurn, CorrelationId, MessageKind, NodeContext, NodeTurn};
+#[cfg(feature = "testing")]
+pub use history::Selection;
 pub use outbound::Caller;
 pub use server::{ChannelServer, NodeServer, Server, ServerBuilder};
 

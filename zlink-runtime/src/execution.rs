@@ -23,8 +23,8 @@ pub(crate) trait Job: Send + 'static {
 
     /// Decodes it and chooses its handler, under the gate and with its permit still in use. `None` where it ends
     /// here: malformed, or no handler. It runs nothing of the handler itself. Should it panic, all that is left of
-    /// the job is its drop.
-    fn start(self) -> Option<Self::Turn>;
+    /// the job is its drop. `now` is at most as old as a worker's look at the clock, some jobs or a millisecond.
+    fn start(self, now: Instant) -> Option<Self::Turn>;
 
     /// Ends it without a start: its owner was stopped.
     fn abandon(self);

@@ -9,6 +9,7 @@ use crate::channel::{Caller, Inbound, Outbound, Queue, caller};
 use crate::error::ErrorKind;
 use crate::execution::Workers;
 use crate::id::{ChannelName, MeshName};
+use crate::location::LocationStore;
 use crate::mesh::Links;
 use crate::permit::HostPermits;
 
@@ -50,6 +51,7 @@ pub use status::{HostPhase, HostStatus, JobQueueStatus, PeerStatus, TargetStatus
 pub struct Host(Arc<Inner>);
 
 pub(crate) struct Inner {
+    runtime: tokio::runtime::Handle,
     outbound: Outbound,
     permits: HostPermits,
     workers: parking_lot::Mutex<Option<Workers>>,
@@ -58,6 +60,8 @@ pub(crate) struct Inner {
     queues: Vec<(Queue, ErrorKind)>,
     tasks: Vec<tokio::task::JoinHandle<()>>,
     drain_timeout: std::time::Duration,
+    /// Held for as long as the host is; let go once.
+    _store: Option<Arc<dyn LocationStore>>,
     stopping: shutdown::Stopping,
 }
 

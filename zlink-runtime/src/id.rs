@@ -11,6 +11,8 @@ use std::fmt;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
+use crate::random::Random;
+
 /// The longest text identity, RID or topic, in bytes.
 pub const MAX_ID_BYTES: usize = 255;
 
@@ -195,13 +197,6 @@ macro_rules! text_id {
     };
 }
 
-impl PacketName {
-    /// The same for a text that [`PacketName::from_static`] has taken.
-    pub(crate) const fn from_checked(text: &'static str) -> Self {
-        Self(Text::Static(text))
-    }
-}
-
 text_id! {
     /// The name of a RouteMesh: the scope of its links, and of its RIDs.
     MeshName, "a MeshName"
@@ -249,6 +244,11 @@ impl Rid {
     /// # Errors
     /// Where the prefix is not 1 to 64 ASCII letters, digits, `.`, `_` or `-`.
     pub fn generate(prefix: &str) -> Result<Self, InvalidId> {
+        Self::drawn(prefix, &Random::default())
+    }
+
+    /// The same, from a source of randomness.
+    pub(crate) fn drawn(prefix: &str, random: &Random) -> Result<Self, InvalidId> {
         let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
         if prefix.is_empty() || prefix.len() > 64 || !prefix.bytes().all(legal) {
             return Err(InvalidId {
@@ -256,7 +256,7 @@ impl Rid {
                 problem: Problem::Prefix,
             });
         }
-        Self::new(format!("{prefix}-{}", uuid::Uuid::new_v4().hyphenated()))
+        Self::new(format!("{prefix}-{}", random.uuid().hyphenated()))
     }
 
     /// The bytes.
@@ -299,8 +299,13 @@ impl Generation {
     /// A new token from the system's random source.
     #[must_use]
     pub fn random() -> Self {
+        Self::drawn(&Random::default())
+    }
+
+    /// A new token from a source of randomness.
+    pub(crate) fn drawn(random: &Random) -> Self {
         loop {
-            if let Some(token) = NonZeroU64::new(uuid::Uuid::new_v4().as_u64_pair().1) {
+            if let Some(token) = NonZeroU64::new(random.bits()) {
                 return Self(token);
             }
         }

@@ -11,6 +11,9 @@ pub mod testing;
 pub mod transport;
 
 #[doc(hidden)]
+#[cfg(feature = "bench")]
+pub mod bench;
+#[doc(hidden)]
 pub mod rt;
 
 mod call;
@@ -19,6 +22,7 @@ mod clock;
 mod execution;
 mod host;
 mod mesh;
+mod random;
 mod routing;
 mod sync;
 mod wire;

@@ -14,7 +14,7 @@ use syn::visit::{self, Visit};
 /// The runtime from the ground up. A room uses the floors below its own; on its own floor a room uses only the one
 /// that stands right before it in the same chain.
 const FLOORS: &[&[&[&str]]] = &[
-    &[&["id"], &["limit"], &["error"], &["sync"]],
+    &[&["random", "id"], &["limit"], &["error"], &["sync"]],
     &[&["clock"]],
     &[&["message", "wire"]],
     &[&["permit", "execution"], &["call"]],
@@ -23,7 +23,7 @@ const FLOORS: &[&[&[&str]]] = &[
     &[&["channel"], &["fanout"], &["spot", "actor", "session"]],
     &[&["relocation"]],
     &[&["host"], &["observe"]],
-    &[&["rt"], &["testing"], &["fuzz"]],
+    &[&["rt"], &["testing"], &["fuzz"], &["bench"]],
 ];
 
 /// The generator: each room, and the rooms it may use.

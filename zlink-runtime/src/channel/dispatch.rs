@@ -2,7 +2,11 @@
 
 use std::future::Future;
 use std::marker::PhantomData;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use pin_project_lite::pin_project;
 
 use crate::error::{Error, ErrorKind, HandlerError};
 use crate::id::PacketName;
@@ -61,23 +65,10 @@ where
             let error = Error::not_executed(ErrorKind::ProtocolError, "a request has no reply route");
             return Err(Refusal { error, reply: None });
         };
-        let running = (self.call)(self.handler.clone(), turn, request);
-        let packet = self.packet.clone();
-        Ok(Box::pin(async move {
-            match running.await {
-                Ok(answer) => {
-                    if let Err(error) = reply.answer(&answer) {
-                        failed(&packet, "reply_error", &error);
-                    }
-                }
-                Err(error) => {
-                    failed(&packet, "reply_error", &error);
-                    reply.fail(&Error::unknown(
-                        ErrorKind::InternalFailure,
-                        format!("the handler of {packet} failed"),
-                    ));
-                }
-            }
+        Ok(Box::pin(Answering {
+            running: (self.call)(self.handler.clone(), turn, request),
+            reply: Some(reply),
+            packet: self.packet.clone(),
         }))
     }
 }
@@ -112,13 +103,76 @@ where
             Ok(message) => message,
             Err(error) => return Err(Refusal { error, reply }),
         };
-        let running = (self.call)(self.handler.clone(), turn, message);
-        let packet = self.packet.clone();
-        Ok(Box::pin(async move {
-            if let Err(error) = running.await {
-                failed(&packet, "drop", &error);
-            }
+        Ok(Box::pin(Handling {
+            running: (self.call)(self.handler.clone(), turn, message),
+            packet: self.packet.clone(),
         }))
+    }
+}
+
+// Written out, since an async block would keep the handler's future twice: as it was given, and where it is polled.
+pin_project! {
+    /// A handler that runs, and whom its reply goes to.
+    struct Answering<F> {
+        #[pin]
+        running: F,
+        reply: Option<ReplyTo>,
+        packet: PacketName,
+    }
+}
+
+impl<R: Message, F: Future<Output = Result<R, HandlerError>>> Future for Answering<F> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = self.project();
+        // Here and not in its place, so that a panic drops it while it is one: then it answers as one.
+        let Some(reply) = this.reply.take() else {
+            return Poll::Ready(());
+        };
+        let ended = match this.running.poll(cx) {
+            Poll::Ready(ended) => ended,
+            Poll::Pending => {
+                *this.reply = Some(reply);
+                return Poll::Pending;
+            }
+        };
+        match ended {
+            Ok(answer) => {
+                if let Err(error) = reply.answer(&answer) {
+                    failed(this.packet, "reply_error", &error);
+                }
+            }
+            Err(error) => {
+                failed(this.packet, "reply_error", &error);
+                reply.fail(&Error::unknown(
+                    ErrorKind::InternalFailure,
+                    format!("the handler of {} failed", this.packet),
+                ));
+            }
+        }
+        Poll::Ready(())
+    }
+}
+
+pin_project! {
+    /// A handler that runs, and whom nobody waits for.
+    struct Handling<F> {
+        #[pin]
+        running: F,
+        packet: PacketName,
+    }
+}
+
+impl<F: Future<Output = Result<(), HandlerError>>> Future for Handling<F> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = self.project();
+        if let Err(error) = ready!(this.running.poll(cx)) {
+            failed(this.packet, "drop", &error);
+        }
+        Poll::Ready(())
     }
 }
 

@@ -387,7 +387,8 @@ impl<J: Job> Run for Inner<J> {
                 Next::Leave => return,
                 Next::Start(job, permit) => {
                     budget.begin();
-                    let turn = guarded(|| job.start());
+                    let now = budget.now();
+                    let turn = guarded(|| job.start(now));
                     permit.start();
                     last = match turn {
                         Ok(Some(turn)) => Self::poll(turn, &mut hand),

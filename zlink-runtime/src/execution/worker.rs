@@ -95,6 +95,8 @@ pub(super) struct Budget<'a> {
     beat: Option<&'a Beat>,
     number: u64,
     started: Instant,
+    /// The last look at the clock.
+    now: Instant,
     /// Jobs since this worker was last polled.
     jobs: u32,
     /// Jobs of this owner.
@@ -105,14 +107,21 @@ pub(super) struct Budget<'a> {
 impl<'a> Budget<'a> {
     pub(super) fn new(beat: Option<&'a Beat>) -> Self {
         let number = beat.map_or(0, |beat| beat.0.load(Ordering::Relaxed) / 2);
+        let now = clock::now();
         Self {
             beat,
             number,
-            started: clock::now(),
+            started: now,
+            now,
             jobs: 0,
             owner: 0,
             spent: false,
         }
+    }
+
+    /// The time at the last look at the clock.
+    pub(super) fn now(&self) -> Instant {
+        self.now
     }
 
     /// A turn begins.
@@ -136,7 +145,8 @@ impl<'a> Budget<'a> {
             return false;
         }
         if self.jobs.is_power_of_two() || self.jobs.is_multiple_of(16) {
-            self.spent = clock::now().duration_since(self.started) >= OWNER_TIME;
+            self.now = clock::now();
+            self.spent = self.now.duration_since(self.started) >= OWNER_TIME;
         }
         self.spent
     }

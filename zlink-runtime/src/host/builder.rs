@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use crate::error::StartError;
 use crate::limit::{DRAIN_TIME, REQUEST_TIMEOUT};
+use crate::location::StoreSource;
+use crate::random::Random;
 use crate::transport::{LinkConfig, LinkTransport, Transport};
 
 use super::{ClientServerBuilder, Host, MeshBuilder, start};
@@ -48,6 +50,8 @@ pub struct HostBuilder {
     pub(super) drain_timeout: Duration,
     pub(super) workers: Option<usize>,
     pub(super) transport: Arc<dyn Transport>,
+    pub(super) random: Random,
+    pub(super) stores: Vec<StoreSource>,
 }
 
 impl Default for HostBuilder {
@@ -63,6 +67,8 @@ impl Default for HostBuilder {
             drain_timeout: DRAIN_TIME,
             workers: None,
             transport: Arc::new(LinkTransport::new(LinkConfig::default())),
+            stores: Vec::new(),
+            random: Random::default(),
         }
     }
 }
@@ -126,6 +132,21 @@ impl HostBuilder {
     /// Carries all links over another transport than TCP and IPC sockets.
     pub fn transport(mut self, transport: impl Transport) -> Self {
         self.transport = Arc::new(transport);
+        self
+    }
+
+    /// Draws all that is random (made RIDs, the token of each run, the pauses between attempts to connect) from this seed
+    /// and not from the system, so that a run on a paused clock can be repeated. For tests: two hosts with one seed make
+    /// the same RIDs.
+    pub fn random_seed(mut self, seed: u64) -> Self {
+        self.random = Random::seeded(seed);
+        self
+    }
+
+    /// The Location Store of the host, by its address (`memory://`, `sqlite://path`) or as a provider. At most one. It
+    /// is opened and [probed](crate::location::probe) before any socket is.
+    pub fn location_store(mut self, store: impl Into<StoreSource>) -> Self {
+        self.stores.push(store.into());
         self
     }
 

@@ -13,9 +13,11 @@ use crate::error::{ConfigError, ErrorKind, StartError};
 use crate::execution::Workers;
 use crate::id::{Generation, Rid};
 use crate::limit::{DESCRIPTOR_BYTES, DISPATCH_LIMIT};
-use crate::mesh::{Links, LinksConfig, NodeInfo, NodeState, ObjectRole, Scope};
+use crate::location::{LocationStore, StoreSource, probe};
+use crate::mesh::{Links, LinksConfig, NodeInfo, NodeState, ObjectRole, Operations, Scope};
 use crate::message::codec;
 use crate::permit::HostPermits;
+use crate::random::Random;
 use crate::transport::{Endpoint, Transport};
 
 use super::validate::{ChannelPlan, Listen, MeshPlan, validate};
@@ -31,6 +33,7 @@ struct Ground {
     workers: Workers,
     runtime: Handle,
     transport: Arc<dyn Transport>,
+    random: Random,
     queues: Vec<(Queue, ErrorKind)>,
     paths: Vec<Arc<ChannelPath>>,
     mistakes: Vec<ConfigError>,
@@ -41,14 +44,19 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     let threads = runtime.metrics().num_workers();
     let (request_timeout, send_timeout) = (builder.request_timeout, builder.send_timeout);
     let (drain_timeout, workers) = (builder.drain_timeout, builder.workers.unwrap_or(threads));
-    let transport = builder.transport.clone();
+    let (transport, random) = (builder.transport.clone(), builder.random.clone());
     let plan = validate(builder).map_err(StartError::new)?;
+    let store = match plan.store {
+        None => None,
+        Some(source) => Some(open_store(source).await.map_err(|error| StartError::new(vec![error]))?),
+    };
     let mut ground = Ground {
         outbound: Outbound::new(request_timeout, send_timeout),
         permits: HostPermits::with_limits(plan.limits),
         workers: Workers::spawn(&runtime, workers),
         runtime,
         transport,
+        random,
         queues: Vec::new(),
         paths: Vec::new(),
         mistakes: Vec::new(),
@@ -119,6 +127,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     }
     ground.outbound.set_state(HostState::Serving);
     Ok(Host(Arc::new(Inner {
+        runtime: ground.runtime,
         outbound: ground.outbound,
         permits: ground.permits,
         workers: Mutex::new(Some(ground.workers)),
@@ -127,6 +136,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         queues: ground.queues,
         tasks,
         drain_timeout,
+        _store: store,
         stopping: shutdown::Stopping::default(),
     })))
 }
@@ -145,16 +155,21 @@ impl Ground {
         path
     }
 
-    fn links(&mut self, info: NodeInfo, budget: usize, upcall: Arc<Inbound>) -> Links {
+    fn links(&mut self, mut info: NodeInfo, budget: usize, upcall: Arc<Inbound>) -> Links {
+        let place = info.scope.to_string();
+        match upcall.operations() {
+            Ok(operations) => info.operations = operations,
+            Err(problem) => self.mistakes.push(ConfigError::new(&place, problem)),
+        }
         // Peers read no greater first record, so a node that describes itself in more would never be linked.
         let problem = match codec::encode(&info.to_wire(), <[u8]>::len) {
+            _ if info.is_too_much().is_some() => info.is_too_much(),
             Ok(bytes) if bytes + HEAD_BYTES <= DESCRIPTOR_BYTES => None,
             Ok(bytes) => Some(format!(
                 "needs {bytes} bytes to tell peers its channels and handlers; at most {DESCRIPTOR_BYTES} are allowed"
             )),
             Err(error) => Some(format!("cannot be described to peers: {error}")),
         };
-        let place = info.scope.to_string();
         self.mistakes
             .extend(problem.map(|problem| ConfigError::new(place, problem)));
         Links::new(LinksConfig {
@@ -164,6 +179,7 @@ impl Ground {
             budget,
             upcall,
             runtime: self.runtime.clone(),
+            random: self.random.clone(),
         })
     }
 
@@ -240,7 +256,7 @@ impl Ground {
         let info = NodeInfo {
             scope: Scope::Mesh(name.clone()),
             rid,
-            generation: Generation::random(),
+            generation: Generation::drawn(&self.random),
             revision: 1,
             role: registered.role,
             channels: sorted(channels),
@@ -248,7 +264,7 @@ impl Ground {
             security_identity: registered.socket.security_identity,
             max_message: registered.socket.max_message,
             state: NodeState::Serving,
-            operations: inbound.operations(),
+            operations: Operations::default(),
         };
         let links = self.links(info, registered.socket.link_budget, inbound.clone());
         let endpoint = self.listen(format!("mesh {:?}", name.as_str()), &links, listen).await;
@@ -268,11 +284,12 @@ impl Ground {
             registered,
             ..
         } = plan;
-        let info = |scope: Scope, prefix: &str, channels, inbound: &Inbound| {
-            Rid::generate(prefix).map(|rid| NodeInfo {
+        let random = self.random.clone();
+        let info = |scope: Scope, prefix: &str, channels| {
+            Rid::drawn(prefix, &random).map(|rid| NodeInfo {
                 scope,
                 rid,
-                generation: Generation::random(),
+                generation: Generation::drawn(&random),
                 revision: 1,
                 role: ObjectRole::None,
                 channels,
@@ -280,7 +297,7 @@ impl Ground {
                 security_identity: registered.socket.security_identity.clone(),
                 max_message,
                 state: NodeState::Serving,
-                operations: inbound.operations(),
+                operations: Operations::default(),
             })
         };
         let inbound = |ground: &Self, channels: Vec<_>, paths| {
@@ -298,7 +315,7 @@ impl Ground {
             let channels = vec![(name.clone(), weight(&registration))];
             let queue = self.queue(registration.dispatch_limit, ErrorKind::Rejected);
             let inbound = inbound(self, vec![(name.clone(), registration.handlers, queue)], Vec::new());
-            if let Ok(info) = info(Scope::ChannelServer(name.clone()), "server", channels, &inbound) {
+            if let Ok(info) = info(Scope::ChannelServer(name.clone()), "server", channels) {
                 let links = self.links(info, registered.socket.link_budget, inbound);
                 let endpoint = self
                     .listen(format!("client_server {:?}", name.as_str()), &links, listen)
@@ -312,7 +329,7 @@ impl Ground {
         } else {
             let path = self.path(ChannelPath::new(name.clone(), PathKind::ClientServer, None));
             let inbound = inbound(self, Vec::new(), vec![path]);
-            let info = info(Scope::ChannelClient(name.clone()), "client", Vec::new(), &inbound);
+            let info = info(Scope::ChannelClient(name.clone()), "client", Vec::new());
             info.ok()
                 .map(|info| self.links(info, registered.socket.link_budget, inbound))
         };
@@ -348,4 +365,12 @@ async fn announce_flow(permits: HostPermits, meshes: Vec<Links>, servers: Vec<Li
             state = if flow.paused { "paused" } else { "running" }, version = flow.version
         );
     }
+}
+
+/// Opens the store, and checks that it is one.
+async fn open_store(source: StoreSource) -> Result<Arc<dyn LocationStore>, ConfigError> {
+    let mistake = |problem: String| ConfigError::new("location_store", problem);
+    let store = source.open().await.map_err(|error| mistake(error.to_string()))?;
+    probe(&*store).await.map_err(|error| mistake(error.to_string()))?;
+    Ok(store)
 }

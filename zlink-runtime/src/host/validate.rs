@@ -8,8 +8,10 @@ use crate::clock;
 use crate::error::ConfigError;
 use crate::id::{ChannelName, MAX_ID_BYTES, MeshName, Rid};
 use crate::limit::{MAX_WEIGHT, PAYLOAD_BYTES};
+use crate::location::StoreSource;
 use crate::mesh::ObjectRole;
 use crate::permit::PermitLimits;
+use crate::random::Random;
 use crate::transport::Endpoint;
 
 use super::{ClientServerBuilder, HostBuilder, MeshBuilder};
@@ -55,6 +57,7 @@ pub(super) struct Listen {
 /// All that start needs.
 pub(super) struct Plan {
     pub(super) limits: PermitLimits,
+    pub(super) store: Option<StoreSource>,
     pub(super) meshes: Vec<MeshPlan>,
     pub(super) channels: Vec<ChannelPlan>,
 }
@@ -76,11 +79,17 @@ pub(super) fn validate(host: HostBuilder) -> Result<Plan, Vec<ConfigError>> {
     if host.workers == Some(0) {
         mistakes.add("host", "0 workers run no handler; give at least 1");
     }
+    if host.stores.len() > 1 {
+        mistakes.add("location_store", "is given twice; a host has one");
+    }
+    for store in &host.stores {
+        mistakes.check("location_store", store.check());
+    }
     one_path_per_channel(&host, &mut mistakes);
     let meshes: Vec<_> = host
         .meshes
         .into_iter()
-        .filter_map(|mesh| mesh_plan(mesh, &mut mistakes))
+        .filter_map(|mesh| mesh_plan(mesh, &host.random, &mut mistakes))
         .collect();
     for name in repeated(meshes.iter().map(|mesh| mesh.name.clone())) {
         mistakes.add(
@@ -96,6 +105,7 @@ pub(super) fn validate(host: HostBuilder) -> Result<Plan, Vec<ConfigError>> {
     match limits {
         Some(limits) if mistakes.0.is_empty() => Ok(Plan {
             limits,
+            store: host.stores.into_iter().next(),
             meshes,
             channels,
         }),
@@ -149,7 +159,7 @@ fn one_path_per_channel(host: &HostBuilder, mistakes: &mut Mistakes) {
     }
 }
 
-fn mesh_plan(mesh: MeshBuilder, mistakes: &mut Mistakes) -> Option<MeshPlan> {
+fn mesh_plan(mesh: MeshBuilder, random: &Random, mistakes: &mut Mistakes) -> Option<MeshPlan> {
     let place = format!("mesh {:?}", mesh.name);
     let name = mistakes.check(&place, MeshName::new(&mesh.name));
     let rid = match (&mesh.rid, &mesh.rid_prefix) {
@@ -161,7 +171,7 @@ fn mesh_plan(mesh: MeshBuilder, mistakes: &mut Mistakes) -> Option<MeshPlan> {
             None
         }
         (Some(rid), None) => mistakes.check(&place, Rid::new(rid)),
-        (None, prefix) => mistakes.check(&place, Rid::generate(prefix.as_deref().unwrap_or("node"))),
+        (None, prefix) => mistakes.check(&place, Rid::drawn(prefix.as_deref().unwrap_or("node"), random)),
     };
     if mesh.role != ObjectRole::None {
         let problem = format!(

@@ -2,39 +2,38 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
 
 use crate::clock;
 use crate::id::{ChannelName, LinkId, Rid};
 use crate::limit::{DESCRIPTOR_BYTES, REQUEST_TIMEOUT};
 use crate::message::codec;
 use crate::permit::HostPermits;
+use crate::random::Random;
 use crate::transport::{
-    Acceptor, CloseReason, Endpoint, Flow, Lane, Lanes, Link, Listener, Offer, Record, Refused, SocketType, Transport,
+    Acceptor, CloseReason, Endpoint, Flow, Lane, Lanes, Link, Listener, Offer, Record, SocketType, Transport,
     TransportError,
 };
-use crate::wire::{self, NodeState, RecordKind};
+use crate::wire::{self, NodeState};
 
-use super::info::{NodeInfo, Scope, channels_to_wire};
+use super::info::{NodeInfo, Scope};
 use super::intent::{self, Intent};
-use super::liveness::Action;
 use super::peer::PeerLink;
 use super::sink::LinkSink;
 use super::table::{Placed, Table};
 use super::{PeerState, Upcall};
 
 /// How often links are looked at.
-const TICK: Duration = Duration::from_secs(1);
+pub(super) const TICK: Duration = Duration::from_secs(1);
 /// How long a peer that was lost is still known, so that a call is told `Unavailable` rather than `NotFound`.
-const PEER_MEMORY: Duration = REQUEST_TIMEOUT;
+pub(super) const PEER_MEMORY: Duration = REQUEST_TIMEOUT;
 
 /// What a [`Links`] is made of.
 pub(crate) struct LinksConfig {
@@ -44,6 +43,8 @@ pub(crate) struct LinksConfig {
     pub(crate) budget: usize,
     pub(crate) upcall: Arc<dyn Upcall>,
     pub(crate) runtime: Handle,
+    /// Where the pauses between attempts to link come from.
+    pub(crate) random: Random,
 }
 
 /// All links of one scope.
@@ -51,13 +52,15 @@ pub(crate) struct LinksConfig {
 pub(crate) struct Links(Arc<Inner>);
 
 pub(super) struct Inner {
-    local: Mutex<NodeInfo>,
+    pub(super) this: Weak<Inner>,
+    pub(super) local: Mutex<NodeInfo>,
     transport: Arc<dyn Transport>,
     permits: HostPermits,
     budget: usize,
-    upcall: Arc<dyn Upcall>,
-    runtime: Handle,
-    table: Mutex<Table>,
+    pub(super) upcall: Arc<dyn Upcall>,
+    pub(super) runtime: Handle,
+    random: Random,
+    pub(super) table: Mutex<Table>,
     /// Every link that has not ended, admitted or not.
     open: Mutex<BTreeMap<LinkId, Arc<dyn Link>>>,
     flow: Mutex<Flow>,
@@ -85,13 +88,15 @@ pub(crate) enum Lookup {
 impl Links {
     pub(crate) fn new(config: LinksConfig) -> Self {
         let keyed_by_link = matches!(config.info.scope, Scope::ChannelServer(_));
-        let inner = Arc::new(Inner {
+        let inner = Arc::new_cyclic(|this| Inner {
+            this: this.clone(),
             local: Mutex::new(config.info),
             transport: config.transport,
             permits: config.permits,
             budget: config.budget,
             upcall: config.upcall,
             runtime: config.runtime,
+            random: config.random,
             table: Mutex::new(Table::new(keyed_by_link)),
             open: Mutex::new(BTreeMap::new()),
             flow: Mutex::new(Flow::default()),
@@ -135,12 +140,16 @@ impl Links {
         early.into_iter().flatten().for_each(|link| self.0.accept(link));
     }
 
-    /// Adds an intent and begins to dial, unless all has stopped. An intent for the same endpoint and RID that is there already stays as it is.
+    /// Adds an intent and begins to dial, unless all has stopped. One for the same endpoint and RID that is there already
+    /// stays, and dials now where it would have waited.
     pub(crate) fn connect(&self, endpoint: Endpoint, expected: Option<Rid>) {
         let mut intents = self.0.intents.lock();
-        let known = |(intent, _): &(Arc<Intent>, _)| intent.endpoint == endpoint && intent.expected == expected;
-        if self.0.stopped.load(Ordering::Acquire) || intents.iter().any(known) {
+        if self.0.stopped.load(Ordering::Acquire) {
             return;
+        }
+        let same = |intent: &Intent| intent.endpoint == endpoint && intent.expected == expected;
+        if let Some((known, _)) = intents.iter().find(|(intent, _)| same(intent)) {
+            return known.ask();
         }
         // A changed expectation is a new intent; the one before must not keep dialling.
         intents.retain(|(intent, task)| {
@@ -239,18 +248,16 @@ impl Links {
     }
 
     fn change(&self, change: impl FnOnce(&mut NodeInfo) -> bool) -> bool {
-        let update = {
+        {
             let mut local = self.0.local.lock();
             if !change(&mut local) {
                 return false;
             }
             local.revision += 1;
-            update_of(&local)
-        };
-        let Some(update) = update else { return true };
+        }
         let links: Vec<_> = self.0.table.lock().links().cloned().collect();
         for peer in links {
-            self.0.control(&peer, update.clone());
+            self.0.tell_changes(&peer);
         }
         true
     }
@@ -348,22 +355,6 @@ impl fmt::Debug for Links {
     }
 }
 
-/// What of a side can change while it lives, as a record.
-fn update_of(local: &NodeInfo) -> Option<Vec<u8>> {
-    let update = wire::Update {
-        revision: local.revision,
-        state: local.state,
-        channels: channels_to_wire(&local.channels),
-    };
-    match codec::encode(&update, |body| wire::service(RecordKind::Update, body)) {
-        Ok(record) => Some(record),
-        Err(error) => {
-            tracing::error!(target: "zlink::runtime", %error, "an update cannot be encoded");
-            None
-        }
-    }
-}
-
 struct Accepting(Arc<Inner>);
 
 impl Acceptor for Accepting {
@@ -393,6 +384,10 @@ impl Inner {
 
     pub(super) fn transport(&self) -> &dyn Transport {
         &*self.transport
+    }
+
+    pub(super) fn random(&self) -> &Random {
+        &self.random
     }
 
     pub(super) fn upcall(&self) -> &dyn Upcall {
@@ -460,16 +455,6 @@ impl Inner {
         placed
     }
 
-    /// Tells what has changed on this side since revision `told`: while a handshake is under way, changes go past it.
-    pub(super) fn tell_changes(&self, peer: &Arc<PeerLink>, told: u64) {
-        let local = self.local();
-        if local.revision != told
-            && let Some(record) = update_of(&local)
-        {
-            self.control(peer, record);
-        }
-    }
-
     /// Tells the floor above how the peers stand now.
     pub(super) fn publish(&self) {
         let (version, view) = self.table.lock().view();
@@ -497,99 +482,8 @@ impl Inner {
         self.upcall.link_closed(peer, reason);
     }
 
-    /// Sends a record of the mesh itself. Where there is no room now it waits on its own; a link holds few of these.
-    pub(super) fn control(&self, peer: &Arc<PeerLink>, record: Vec<u8>) {
-        match peer.link().try_send(
-            Lane::Data,
-            Record {
-                head: &record,
-                payload: &[],
-            },
-        ) {
-            Ok(()) | Err(Refused::Closed) => {}
-            Err(Refused::Full) => {
-                let sending = peer.send(Lane::Data, record);
-                self.runtime.spawn(async move {
-                    // A link that ends takes what waits for it along.
-                    let _ = sending.await;
-                });
-            }
-            Err(Refused::TooLarge) => {
-                tracing::error!(target: "zlink::runtime", peer = %peer.rid(), "a service record exceeds the link's limit");
-            }
-        }
-    }
-
-    /// Answers a probe. One answer at most waits for room: until it comes, a peer only repeats what it asked.
-    pub(super) fn answer_probe(&self, peer: &Arc<PeerLink>, id: u64) {
-        let record = wire::probe(RecordKind::ProbeAck, id);
-        let sent = peer.link().try_send(
-            Lane::Data,
-            Record {
-                head: &record,
-                payload: &[],
-            },
-        );
-        if sent == Err(Refused::Full) && !peer.set_answering(true) {
-            let (peer, sending) = (peer.clone(), peer.send(Lane::Data, record));
-            self.runtime.spawn(async move {
-                // A link that ends takes what waits for it along.
-                let _ = sending.await;
-                peer.set_answering(false);
-            });
-        }
-    }
-
-    /// Closes a link that both sides have given up.
-    pub(super) fn settle(&self, peer: &Arc<PeerLink>) {
-        if peer.is_quiet(clock::now(), TICK) && !self.upcall.waits_on(peer.id()) && peer.mark_retire_sent() {
-            self.control(peer, wire::service(RecordKind::Retire, &[]));
-        }
-        if peer.is_retired() {
-            peer.close(CloseReason::Local("another link is used"), TICK);
-        }
-    }
-
-    fn tick(&self, now: Instant) {
-        let links: Vec<_> = self.table.lock().links().cloned().collect();
-        for peer in links {
-            if peer.is_retiring() {
-                self.settle(&peer);
-            }
-            let held = peer.link().held().any();
-            let action = peer.liveness().lock().tick(now, held);
-            match action {
-                Action::Nothing => {}
-                Action::Probe(id) => {
-                    let record = wire::probe(RecordKind::Probe, id);
-                    // Without room it is sent again at the next interval.
-                    let _ = peer.link().try_send(
-                        Lane::Data,
-                        Record {
-                            head: &record,
-                            payload: &[],
-                        },
-                    );
-                }
-                Action::Expired => {
-                    peer.close(
-                        CloseReason::Timeout("no probe was acknowledged for 15 s"),
-                        Duration::ZERO,
-                    );
-                }
-            }
-        }
-        let forgotten = match now.checked_sub(PEER_MEMORY) {
-            Some(before) => self.table.lock().forget(before, |rid| self.wants(rid)),
-            None => false,
-        };
-        if forgotten {
-            self.publish();
-        }
-    }
-
     /// Whether an intent leads, or is expected to lead, to that peer.
-    fn wants(&self, rid: &Rid) -> bool {
+    pub(super) fn wants(&self, rid: &Rid) -> bool {
         self.intents
             .lock()
             .iter()

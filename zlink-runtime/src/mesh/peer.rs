@@ -5,15 +5,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use crate::clock;
-use crate::id::{Generation, LinkId, Rid};
+use crate::id::{ChannelName, Generation, LinkId, Rid};
 use crate::transport::{BoxFuture, CloseReason, Lane, Link, Record, Refused};
 
-use super::info::{NodeInfo, OperationId, Operations};
+use super::info::{Hashed, NodeInfo, Operations};
 use super::liveness::Liveness;
 
 /// An admitted link.
@@ -32,12 +32,23 @@ pub(crate) struct PeerLink {
     liveness: Mutex<Liveness>,
     /// An answer to a probe waits for room.
     answering: AtomicBool,
+    told: Mutex<Told>,
     runtime: Handle,
+}
+
+/// What the peer was told of this side.
+#[derive(Debug)]
+pub(super) struct Told {
+    /// The last revision that was sent.
+    pub(super) revision: u64,
+    /// An update waits for room. What changes meanwhile goes out behind it, in one.
+    pub(super) waits: bool,
 }
 
 impl PeerLink {
     /// Takes the operations out of `info`: only the link needs them.
-    pub(super) fn new(link: Arc<dyn Link>, info: &mut NodeInfo, max_record: usize, ready: Instant) -> Self {
+    /// The handshake has told the peer revision `told` of this side.
+    pub(super) fn new(link: Arc<dyn Link>, info: &mut NodeInfo, max_record: usize, told: u64, ready: Instant) -> Self {
         Self {
             link,
             rid: info.rid.clone(),
@@ -49,6 +60,10 @@ impl PeerLink {
             retire_received: AtomicBool::new(false),
             liveness: Mutex::new(Liveness::new(ready)),
             answering: AtomicBool::new(false),
+            told: Mutex::new(Told {
+                revision: told,
+                waits: false,
+            }),
             runtime: Handle::current(),
         }
     }
@@ -71,8 +86,8 @@ impl PeerLink {
     }
 
     /// The number under which the peer lists an operation, if it does.
-    pub(crate) fn operation(&self, operation: &OperationId) -> Option<u32> {
-        self.operations.number(operation)
+    pub(crate) fn operation(&self, channel: Option<&Hashed<ChannelName>>, packet: &str, hash: u64) -> Option<u32> {
+        self.operations.number(channel, packet, hash)
     }
 
     /// Takes a record where there is room. A link that was given up takes no new ones.
@@ -108,6 +123,10 @@ impl PeerLink {
     /// Notes whether an answer to a probe waits for room. Returns what was noted before.
     pub(super) fn set_answering(&self, answering: bool) -> bool {
         self.answering.swap(answering, Ordering::AcqRel)
+    }
+
+    pub(super) fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock()
     }
 
     pub(super) fn retire(&self) {

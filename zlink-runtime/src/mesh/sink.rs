@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use crate::clock;
 use crate::id::Rid;
@@ -200,14 +201,16 @@ impl LinkSink {
         let rid = info.rid.clone();
         let local = self.links.local();
         let max_record = local.max_message.min(info.max_message);
-        let peer = Arc::new(PeerLink::new(self.link.clone(), &mut info, max_record, clock::now()));
+        let (link, now) = (self.link.clone(), clock::now());
+        let peer = Arc::new(PeerLink::new(link, &mut info, max_record, self.told, now));
         let placed = self.links.place(&peer, info, || {
             self.link.admit(max_record);
             if local.scope.is_mesh() && self.link.peer().dialled {
                 self.links.control(&peer, wire::service(RecordKind::Ready, &[]));
             }
             let _ = self.peer.set(peer.clone());
-            self.links.tell_changes(&peer, self.told);
+            // While a handshake is under way, changes go past it.
+            self.links.tell_changes(&peer);
         });
         if let Placed::Refused(refusal) = placed {
             return self.refuse(refusal, Some(rid));
@@ -357,11 +360,11 @@ impl LinkSink {
 const FIRST_CALL_KIND: u8 = 16;
 
 impl Sink for LinkSink {
-    fn record(&self, _lane: Lane, record: Bytes, permit: Option<Permit>) {
+    fn record(&self, _lane: Lane, record: Bytes, permit: Option<Permit>, at: Instant) {
         match self.peer.get() {
             None => self.handshake(&record),
             Some(peer) => match record.get(1) {
-                Some(kind) if *kind >= FIRST_CALL_KIND => self.links.upcall().record(peer, record, permit),
+                Some(kind) if *kind >= FIRST_CALL_KIND => self.links.upcall().record(peer, record, permit, at),
                 // The permit returns when this bounded work is done.
                 _ => self.service(peer, &record),
             },

@@ -3,8 +3,7 @@
 //! The order is prepared where the list changes; a pick reads the next position. It must not know who is eligible,
 //! or why the list changed.
 
-use std::time::Instant;
-
+use crate::clock;
 use crate::id::Rid;
 use crate::limit::SELECT_TIME;
 use crate::sync::{Mutex, lock};
@@ -95,9 +94,9 @@ impl<T: Clone> Selector<T> {
     /// pass per pick, until its cycle has been found, within [`SELECT_TIME`] or not at all.
     pub(crate) fn update(&self, candidates: Vec<Candidate<T>>) {
         let _one_at_a_time = lock(&self.updating);
-        let until = Instant::now() + SELECT_TIME;
+        let until = clock::now() + SELECT_TIME;
         self.swap(candidates);
-        self.prepare(&mut || Instant::now() < until);
+        self.prepare(&mut || clock::now() < until);
     }
 
     /// Makes the new list valid, with the accumulators as the last pick left them.

@@ -14,7 +14,7 @@ mod reader;
 mod receiver;
 mod shared;
 mod state;
-mod stream;
+pub(super) mod stream;
 mod writer;
 
 #[cfg(fuzzing)]
@@ -55,15 +55,22 @@ impl Default for LinkConfig {
 pub struct LinkTransport {
     config: Arc<LinkConfig>,
     links: Arc<AtomicU64>,
+    sockets: Arc<dyn stream::Sockets>,
 }
 
 impl LinkTransport {
     /// A transport with this configuration.
     #[must_use]
     pub fn new(config: LinkConfig) -> Self {
+        Self::over(config, Arc::new(stream::System))
+    }
+
+    /// The same over other streams than the system's.
+    pub(super) fn over(config: LinkConfig, sockets: Arc<dyn stream::Sockets>) -> Self {
         Self {
             config: Arc::new(config),
             links: Arc::default(),
+            sockets,
         }
     }
 

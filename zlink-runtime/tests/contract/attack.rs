@@ -61,6 +61,36 @@ async fn probes_to_a_side_that_is_paused_are_answered_once() {
     .await;
 }
 
+/// However often a weight changes while a peer takes nothing, one update waits for it, and the newest weight comes last.
+///
+/// REQ: PM-100, NET-406
+#[tokio::test]
+async fn changes_that_a_paused_peer_does_not_take_do_not_pile_up() {
+    let s = server("s", 100, &Desk::new("s")).await;
+    let raw = Raw::join(&endpoint(&s), &hello_of("raw")).await;
+    linked(&s, &Rid::new("raw").unwrap()).await;
+    raw.announce(1, true);
+    let mesh = s.mesh("shop").unwrap();
+    until("the pause", || mesh.status().peers.iter().any(|peer| peer.paused)).await;
+    for weight in (1..=500).rev() {
+        mesh.set_weight(ORDERS, weight).unwrap();
+        tokio::task::yield_now().await;
+    }
+    raw.announce(2, false);
+    let mut told = 0;
+    loop {
+        let update = raw.heard(RecordKind::Update).await;
+        let update = rt::decode::<Update>(&update[4..]).unwrap();
+        told += 1;
+        if update.channels.first().map(|channel| channel.weight) == Some(1) {
+            break;
+        }
+    }
+    assert!(told <= 3, "{told} updates waited");
+    raw.round_trip().await;
+    assert_eq!(raw.count(RecordKind::Update), 0, "the newest comes last");
+}
+
 /// A weight that changes between what a side says of itself and the end of the handshake still reaches the peer.
 ///
 /// REQ: NET-605

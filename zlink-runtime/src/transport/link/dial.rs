@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::LinkTransport;
 use super::greet::{Greeted, Nonce, Part, greet};
 use super::shared::{Parts, open};
-use super::stream::{Stream, connect, connect_beside};
+use super::stream::Stream;
 use crate::limit::HANDSHAKE_TIME;
 use crate::transport::zmtp::Role;
 use crate::transport::{Endpoint, Lanes, Link, Offer, Peer, TransportError};
@@ -31,7 +31,7 @@ pub(super) async fn dial(
         .check_dialable()
         .map_err(|error| unreachable(error.to_string()))?;
     let connect = async {
-        match timeout(HANDSHAKE_TIME, connect(endpoint)).await {
+        match timeout(HANDSHAKE_TIME, transport.sockets.connect(endpoint, None)).await {
             Ok(connected) => connected.map_err(|error| unreachable(error.to_string())),
             Err(_) => Err(unreachable("it did not answer within two seconds".to_owned())),
         }
@@ -53,13 +53,14 @@ pub(super) async fn dial(
         match offer.lanes {
             Lanes::One => Ok(vec![greeted(data, Part::Whole).await?]),
             Lanes::Two => {
-                let beside = connect_beside(data.address, endpoint)
-                    .await
-                    .map_err(|error| error.to_string())?;
-                pair(
-                    greeted(data, Part::Data).await?,
-                    greeted(beside, Part::Completion).await?,
-                )
+                // Side by side: over a long way, one after the other would not fit into the time for both.
+                let address = data.address;
+                let beside = async {
+                    let beside = transport.sockets.connect(endpoint, address).await;
+                    greeted(beside.map_err(|error| error.to_string())?, Part::Completion).await
+                };
+                let (data, completion) = tokio::try_join!(greeted(data, Part::Data), beside)?;
+                pair(data, completion)
             }
         }
     };

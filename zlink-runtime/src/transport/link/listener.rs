@@ -85,7 +85,7 @@ pub(super) async fn bind(
     offer: Offer,
     acceptor: Arc<dyn Acceptor>,
 ) -> Result<Box<dyn Listener>, TransportError> {
-    let bound = Socket::bind(endpoint).await;
+    let bound = transport.sockets.bind(endpoint).await;
     let (socket, endpoint) = bound.map_err(|error| TransportError::Bind {
         endpoint: endpoint.to_string(),
         cause: error.to_string(),
@@ -107,7 +107,7 @@ pub(super) async fn bind(
     }))
 }
 
-async fn accept(socket: Socket, endpoint: Endpoint, places: Arc<Semaphore>, accepting: Arc<Accepting>) {
+async fn accept(socket: Box<dyn Socket>, endpoint: Endpoint, places: Arc<Semaphore>, accepting: Arc<Accepting>) {
     let mut back_off = BACK_OFF.0;
     // The semaphore is never closed, so this ends with its task only.
     while let Ok(place) = places.clone().acquire_owned().await {

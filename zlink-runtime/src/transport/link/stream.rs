@@ -2,6 +2,7 @@
 //!
 //! It must not know ZMTP, lanes or records.
 
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::task::{Context, Poll};
@@ -12,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream, tcp, unix};
 use crate::transport::{BoxFuture, Endpoint};
 
 /// The receiving half of a stream.
-pub(super) trait ReadHalf: AsyncRead + Send + Sync + Unpin {
+pub(in crate::transport) trait ReadHalf: AsyncRead + Send + Sync + Unpin {
     /// Waits until a read would not wait, without reading.
     fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
 
@@ -22,7 +23,7 @@ pub(super) trait ReadHalf: AsyncRead + Send + Sync + Unpin {
 }
 
 /// The sending half of a stream. Dropping it tells the peer that nothing follows.
-pub(super) trait WriteHalf: AsyncWrite + Send + Unpin {}
+pub(in crate::transport) trait WriteHalf: AsyncWrite + Send + Unpin {}
 impl<W: AsyncWrite + Send + Unpin> WriteHalf for W {}
 
 macro_rules! read_half {
@@ -50,10 +51,10 @@ read_half!(tcp::OwnedReadHalf);
 read_half!(unix::OwnedReadHalf);
 
 /// A connected stream.
-pub(super) struct Stream {
-    pub(super) read: Box<dyn ReadHalf>,
-    pub(super) write: Box<dyn WriteHalf>,
-    pub(super) address: Option<SocketAddr>,
+pub(in crate::transport) struct Stream {
+    pub(in crate::transport) read: Box<dyn ReadHalf>,
+    pub(in crate::transport) write: Box<dyn WriteHalf>,
+    pub(in crate::transport) address: Option<SocketAddr>,
 }
 
 impl From<TcpStream> for Stream {
@@ -81,21 +82,62 @@ impl From<UnixStream> for Stream {
     }
 }
 
-/// Connects to where another connection leads.
-pub(super) async fn connect_beside(address: Option<SocketAddr>, endpoint: &Endpoint) -> io::Result<Stream> {
-    match address {
-        Some(address) => Ok(TcpStream::connect(address).await?.into()),
-        None => connect(endpoint).await,
-    }
+/// Where streams come from.
+pub(in crate::transport) trait Sockets: fmt::Debug + Send + Sync + 'static {
+    /// Connects once; where another connection leads, if `beside` tells.
+    fn connect<'a>(&'a self, endpoint: &'a Endpoint, beside: Option<SocketAddr>) -> BoxFuture<'a, io::Result<Stream>>;
+
+    /// Binds, and tells where.
+    fn bind<'a>(&'a self, endpoint: &'a Endpoint) -> BoxFuture<'a, io::Result<(Box<dyn Socket>, Endpoint)>>;
 }
 
-/// Connects once.
-pub(super) async fn connect(endpoint: &Endpoint) -> io::Result<Stream> {
-    if let Some(path) = endpoint.path() {
-        return Ok(UnixStream::connect(path).await?.into());
+/// A bound socket. Dropping it unbinds.
+pub(in crate::transport) trait Socket: Send + Sync {
+    /// Takes the next connection.
+    fn accept(&self) -> BoxFuture<'_, io::Result<Stream>>;
+}
+
+/// The system's sockets.
+#[derive(Debug)]
+pub(super) struct System;
+
+impl Sockets for System {
+    fn connect<'a>(&'a self, endpoint: &'a Endpoint, beside: Option<SocketAddr>) -> BoxFuture<'a, io::Result<Stream>> {
+        Box::pin(async move {
+            if let Some(address) = beside {
+                return Ok(TcpStream::connect(address).await?.into());
+            }
+            if let Some(path) = endpoint.path() {
+                return Ok(UnixStream::connect(path).await?.into());
+            }
+            let (host, port) = tcp_parts(endpoint)?;
+            Ok(TcpStream::connect((host, port)).await?.into())
+        })
     }
-    let (host, port) = tcp_parts(endpoint)?;
-    Ok(TcpStream::connect((host, port)).await?.into())
+
+    fn bind<'a>(&'a self, endpoint: &'a Endpoint) -> BoxFuture<'a, io::Result<(Box<dyn Socket>, Endpoint)>> {
+        Box::pin(async move {
+            if let Some(path) = endpoint.path() {
+                // A socket file that nobody listens on is replaced.
+                let listener = match UnixListener::bind(path) {
+                    Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_stale(path).await => {
+                        std::fs::remove_file(path)?;
+                        UnixListener::bind(path)?
+                    }
+                    bound => bound?,
+                };
+                let socket: Box<dyn Socket> = Box::new((listener, SocketFile(path.to_owned())));
+                return Ok((socket, endpoint.clone()));
+            }
+            let (host, port) = tcp_parts(endpoint)?;
+            let listener = match host {
+                "*" => bind_every_interface(port)?,
+                host => TcpListener::bind((host, port)).await?,
+            };
+            let port = listener.local_addr()?.port();
+            Ok((Box::new(listener) as Box<dyn Socket>, endpoint.with_port(port)))
+        })
+    }
 }
 
 fn tcp_parts(endpoint: &Endpoint) -> io::Result<(&str, u16)> {
@@ -103,15 +145,6 @@ fn tcp_parts(endpoint: &Endpoint) -> io::Result<(&str, u16)> {
         .host()
         .zip(endpoint.port())
         .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))
-}
-
-/// A bound socket.
-pub(super) enum Socket {
-    Tcp(TcpListener),
-    Unix(
-        UnixListener,
-        #[allow(dead_code, reason = "it is there to be dropped")] SocketFile,
-    ),
 }
 
 /// A Unix socket's file, removed with its listener.
@@ -125,34 +158,15 @@ impl Drop for SocketFile {
     }
 }
 
-impl Socket {
-    /// Binds, and tells where. A socket file that nobody listens on is replaced.
-    pub(super) async fn bind(endpoint: &Endpoint) -> io::Result<(Self, Endpoint)> {
-        if let Some(path) = endpoint.path() {
-            let listener = match UnixListener::bind(path) {
-                Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_stale(path).await => {
-                    std::fs::remove_file(path)?;
-                    UnixListener::bind(path)?
-                }
-                bound => bound?,
-            };
-            return Ok((Self::Unix(listener, SocketFile(path.to_owned())), endpoint.clone()));
-        }
-        let (host, port) = tcp_parts(endpoint)?;
-        let listener = match host {
-            "*" => bind_every_interface(port)?,
-            host => TcpListener::bind((host, port)).await?,
-        };
-        let port = listener.local_addr()?.port();
-        Ok((Self::Tcp(listener), endpoint.with_port(port)))
+impl Socket for TcpListener {
+    fn accept(&self) -> BoxFuture<'_, io::Result<Stream>> {
+        Box::pin(async { Ok(TcpListener::accept(self).await?.0.into()) })
     }
+}
 
-    /// Takes the next connection.
-    pub(super) async fn accept(&self) -> io::Result<Stream> {
-        Ok(match self {
-            Self::Tcp(listener) => listener.accept().await?.0.into(),
-            Self::Unix(listener, _) => listener.accept().await?.0.into(),
-        })
+impl Socket for (UnixListener, SocketFile) {
+    fn accept(&self) -> BoxFuture<'_, io::Result<Stream>> {
+        Box::pin(async { Ok(self.0.accept().await?.0.into()) })
     }
 }
 

@@ -54,9 +54,9 @@ pub(super) async fn run(shared: Arc<Shared>, index: usize) {
                 continue;
             }
         }
-        if let Some(record) = lane.pop() {
+        if let Some((record, at)) = lane.pop() {
             shared.received.fetch_add(1, Ordering::Relaxed);
-            sink.record(name, record, permit);
+            sink.record(name, record, permit, at);
         }
         rotation += 1;
         if rotation == ROTATION_RECORDS {

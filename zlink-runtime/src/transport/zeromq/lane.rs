@@ -10,6 +10,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::{Buf, Bytes};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
+use tokio::time::Instant;
 
 use super::link::Shared;
 use super::message::{Message, PREFIX, RECORDS};
@@ -41,7 +42,7 @@ struct Out {
 /// What has come.
 #[derive(Default)]
 pub(super) struct In {
-    records: VecDeque<Bytes>,
+    records: VecDeque<(Bytes, Instant)>,
     bytes: usize,
     /// The peer has sent its last message, or its connection is gone.
     pub(super) ended: bool,
@@ -335,6 +336,7 @@ impl LaneIo {
     /// Records that have come. What is wrong, where the peer does not keep to its bounds.
     pub(super) fn came(&self, mut records: Bytes) -> Result<(), &'static str> {
         let (budget, max_record) = (self.budget, self.out.lock().max_record);
+        let now = Instant::now();
         let mut inbox = self.inbox.lock();
         while !records.is_empty() {
             let len = records.try_get_u32_le().map_err(|_| "record length")?;
@@ -350,7 +352,9 @@ impl LaneIo {
             }
             inbox.bytes += len;
             // A copy: a small record must not pin the message it came in.
-            inbox.records.push_back(Bytes::copy_from_slice(&records.split_to(len)));
+            inbox
+                .records
+                .push_back((Bytes::copy_from_slice(&records.split_to(len)), now));
         }
         drop(inbox);
         self.arrived.notify_one();
@@ -359,18 +363,18 @@ impl LaneIo {
 
     /// Whether the oldest record fits `what`; `None` where there is none.
     pub(super) fn peek(&self, what: impl FnOnce(&[u8]) -> bool) -> Option<bool> {
-        self.inbox.lock().records.front().map(|record| what(record))
+        self.inbox.lock().records.front().map(|(record, _)| what(record))
     }
 
-    /// The oldest record; its bytes are the peer's again.
-    pub(super) fn pop(self: &std::sync::Arc<Self>) -> Option<Bytes> {
+    /// The oldest record, and when it came; its bytes are the peer's again.
+    pub(super) fn pop(self: &std::sync::Arc<Self>) -> Option<(Bytes, Instant)> {
         let mut inbox = self.inbox.lock();
-        let record = inbox.records.pop_front()?;
+        let (record, at) = inbox.records.pop_front()?;
         inbox.bytes -= record.len();
         drop(inbox);
         self.out.lock().owed += record.len() as u64;
         self.serve();
-        Some(record)
+        Some((record, at))
     }
 
     pub(super) fn waiting_bytes(&self) -> usize {

@@ -1,11 +1,13 @@
 //! A peer that says whatever a test wants: a link of the public transport without a host above it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use zlink_generated::zlink_wire::{self as wire, Hello, NodeState, ObjectRole, RecordKind, Reject, Topology};
 use zlink_runtime::error::{ErrorKind, Execution};
 use zlink_runtime::id::{Generation, Rid};
@@ -96,7 +98,7 @@ struct Heard {
 struct Ear(Arc<Mutex<Heard>>);
 
 impl Sink for Ear {
-    fn record(&self, _: Lane, record: Bytes, _: Option<Permit>) {
+    fn record(&self, _: Lane, record: Bytes, _: Option<Permit>, _: Instant) {
         self.0.lock().records.push(record);
     }
 
@@ -126,6 +128,7 @@ pub(crate) struct Raw {
     link: Arc<dyn Link>,
     ear: Ear,
     permits: HostPermits,
+    probes: AtomicU64,
 }
 
 /// A reply as it came.
@@ -181,6 +184,7 @@ impl Raw {
             link,
             ear,
             permits: permits.clone(),
+            probes: AtomicU64::new(1 << 40),
         }
     }
 
@@ -248,6 +252,26 @@ impl Raw {
                 payload: &[],
             },
         )
+    }
+
+    /// Waits until the other side has taken all that was said before, and all that it said before has come: a probe goes
+    /// and comes in the order of the data.
+    pub(crate) async fn round_trip(&self) {
+        let id = self.probes.fetch_add(1, Ordering::Relaxed);
+        let probe = |kind| {
+            let mut rest = vec![0; 4];
+            rest.extend_from_slice(&id.to_le_bytes());
+            record(kind, &rest)
+        };
+        let (asked, ack) = (probe(RecordKind::Probe), probe(RecordKind::ProbeAck));
+        self.push(asked).await;
+        let ear = self.ear.clone();
+        until("the answer to a probe", move || {
+            let records = &mut ear.0.lock().records;
+            let at = records.iter().position(|record| *record == ack);
+            at.map(|at| records.remove(at)).is_some()
+        })
+        .await;
     }
 
     /// Says hello in these bytes, and is admitted.

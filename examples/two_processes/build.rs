@@ -1,0 +1,5 @@
+//! Compiles the schema that both programs share.
+
+fn main() {
+    zlink_codegen::compile("schemas/library.yaml");
+}

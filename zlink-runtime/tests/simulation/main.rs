@@ -1,0 +1,15 @@
+//! Whole clusters on simulated networks: seeds and faults, one invariant per file.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may")]
+
+mod basics;
+mod dice;
+mod faults;
+mod liveness;
+mod once;
+mod order;
+mod rest;
+mod storm;
+mod terminal;
+mod work;
+mod world;

@@ -272,7 +272,7 @@ impl Links {
         }
         let links: Vec<_> = self.0.table.lock().links().cloned().collect();
         for peer in links {
-            self.0.tell_changes(&peer);
+            self.0.owe(&peer, |_| {});
         }
         true
     }

@@ -132,7 +132,8 @@ impl SendQueue {
         Ok(())
     }
 
-    /// The same, waiting in line. `ticket` is `None` at the first call, and is to be [withdrawn](Self::withdraw)
+    /// The same, waiting in line, which the link's own business goes to the head of: it is little, and the link ends
+    /// without it. `ticket` is `None` at the first call, and is to be [withdrawn](Self::withdraw)
     /// where it is `Some` and no result was seen.
     pub(super) fn poll_push(
         &self,
@@ -167,12 +168,18 @@ impl SendQueue {
             if !inner.waiting.is_empty() || !inner.fits(charge) {
                 let id = inner.next_waiter;
                 inner.next_waiter += 1;
-                inner.waiting.push_back(Waiting {
+                let at = if wire::is_service(record) {
+                    inner.waiting.partition_point(|waiting| waiting.granted)
+                } else {
+                    inner.waiting.len()
+                };
+                let waiting = Waiting {
                     id,
                     charge,
                     granted: false,
                     waker: cx.waker().clone(),
-                });
+                };
+                inner.waiting.insert(at, waiting);
                 *ticket = Some(id);
                 return Poll::Pending;
             }
@@ -361,11 +368,8 @@ impl Inner {
     }
 
     fn find(&self, id: u64) -> Option<usize> {
-        let at = self.waiting.partition_point(|waiting| waiting.id < id);
-        self.waiting
-            .get(at)
-            .is_some_and(|waiting| waiting.id == id)
-            .then_some(at)
+        // Those that are granted are polled next, and stand in front.
+        self.waiting.iter().position(|waiting| waiting.id == id)
     }
 
     /// Removes a waiter that got nothing from it; returns who may go on.

@@ -491,6 +491,13 @@ impl Inner {
         Ok(())
     }
 
+    /// Nothing more can be sent to that peer on its link.
+    pub(super) fn ending(&self, peer: &PeerLink) {
+        if self.table.lock().ending(peer, clock::now()) {
+            self.publish();
+        }
+    }
+
     pub(super) fn lost(&self, peer: &Arc<PeerLink>, reason: &CloseReason) {
         let in_order = matches!(reason, CloseReason::PeerClosed | CloseReason::Local(_));
         let used = self.table.lock().remove(peer, in_order, clock::now());

@@ -378,6 +378,12 @@ impl Sink for LinkSink {
         }
     }
 
+    fn ending(&self) {
+        if let Some(peer) = self.peer.get() {
+            self.links.ending(peer);
+        }
+    }
+
     fn closed(&self, reason: &CloseReason) {
         match self.peer.get() {
             Some(peer) => {

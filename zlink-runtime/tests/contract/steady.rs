@@ -1,0 +1,45 @@
+//! What a busy host owes to everybody else: no peer, no send that nobody looks at, and no start that nobody waits for
+//! keeps it from its other work.
+
+use std::time::Duration;
+
+use zlink_generated::contract::{ORDERS, orders_client, stock_server};
+use zlink_runtime::PeerState;
+use zlink_runtime::id::Rid;
+
+use super::kit::*;
+
+/// A peer that has closed its connections is gone, also for a host that has no permit to read what it said last.
+///
+/// REQ: NET-911, CH-302
+#[tokio::test]
+async fn a_peer_that_leaves_a_saturated_host_is_not_ready_any_more() {
+    let desk = Desk::new("s");
+    let stock = stock_server(desk.clone()).dispatch_limit(1);
+    let s = node("s", |mesh| mesh.client(ORDERS).serve(stock))
+        .max_queued_jobs(1)
+        .start()
+        .await
+        .unwrap();
+    let raw = Raw::join(&endpoint(&s), &hello_that_serves(Way::Mesh)).await;
+    let rid = Rid::new("raw").unwrap();
+    linked(&s, &rid).await;
+    let other = server("other", 1, &Desk::new("other")).await;
+    s.mesh("shop").unwrap().connect(&endpoint(&other), None).unwrap();
+    linked(&s, &rid_of(&other)).await;
+    for number in 0..20 {
+        let told = Craft::send("stock", "contract.orders.tell").message(&note("hold", number));
+        raw.say(&told.record());
+    }
+    desk.reached(1).await;
+    raw.leave();
+    until("the one that left not to be ready", || {
+        peer_state(&s, &rid) != Some(PeerState::Ready)
+    })
+    .await;
+    assert!(desk.runs() < 20, "what it said last still waits");
+    for number in 0..20 {
+        let ask = orders_client(&s).ask(note("", number)).timeout(Duration::from_secs(30));
+        assert_eq!(ask.await.unwrap().text, "other", "the one that left is not chosen");
+    }
+}

@@ -43,6 +43,8 @@ pub(super) struct Owed {
     pub(super) ready: bool,
     /// The answer to that probe.
     pub(super) answer: Option<u64>,
+    /// What waits for room is an answer: until it comes, a peer only repeats what it asked.
+    pub(super) answers: bool,
     /// That probe.
     pub(super) probe: Option<u64>,
     /// The revision of this side that the peer was told; a later one is owed.

@@ -338,7 +338,7 @@ impl LinkSink {
     /// A record of the mesh itself, on a ready link.
     fn service(&self, peer: &Arc<PeerLink>, record: &Bytes) {
         match wire::parse(record) {
-            Ok(Incoming::Probe(id)) => self.links.owe(peer, |owed| owed.answer = Some(id)),
+            Ok(Incoming::Probe(id)) => self.links.owe(peer, |owed| owed.answer = (!owed.answers).then_some(id)),
             Ok(Incoming::ProbeAck(id)) => peer.liveness().lock().answered(clock::now(), id),
             Ok(Incoming::Service(RecordKind::Update, body)) => match codec::decode::<wire::Update>(body.of(record)) {
                 Ok(update) => match self.links.update(peer, update) {

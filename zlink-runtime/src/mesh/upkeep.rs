@@ -66,10 +66,12 @@ impl Inner {
 
     /// Takes what goes next. Nothing may follow a retire.
     fn next_owed(&self, owed: &mut Owed) -> Option<Vec<u8>> {
+        owed.answers = false;
         if std::mem::take(&mut owed.ready) {
             return Some(wire::service(RecordKind::Ready, &[]));
         }
         if let Some(id) = owed.answer.take() {
+            owed.answers = true;
             return Some(wire::probe(RecordKind::ProbeAck, id));
         }
         if let Some(id) = owed.probe.take() {

@@ -109,8 +109,8 @@ impl Inner {
             if peer.is_retiring() {
                 self.settle(&peer);
             }
-            let held = peer.link().held().any();
-            let action = peer.liveness().lock().tick(now, held);
+            let (held, moved) = (peer.link().held().any(), peer.link().stats().moved);
+            let action = peer.liveness().lock().tick(now, held, moved);
             match action {
                 Action::Nothing => {}
                 Action::Probe(id) => self.owe(&peer, |owed| owed.probe = Some(id)),

@@ -98,3 +98,25 @@ async fn a_link_under_a_flood_of_own_sends_stays_ready() {
     ready_until_done(&cluster, senders.collect()).await;
     cluster.shutdown().await.unwrap();
 }
+
+/// Replies that each take long on the way keep nobody from being alive, whoever waits to hear of whom.
+///
+/// REQ: NET-902, PM-84
+#[tokio::test(start_paused = true)]
+async fn large_replies_over_a_slow_network_do_not_end_the_link() {
+    let cluster = two().await;
+    let calls = (0..40).map(|_| {
+        let orders = orders_client(&cluster.host("client"));
+        tokio::spawn(async move {
+            let note = Note {
+                number: 1_000_000,
+                ..Note::default()
+            };
+            let reply = orders.ask(note).timeout(Duration::from_secs(100)).await.unwrap();
+            assert_eq!(reply.body.len(), 1_000_000);
+        })
+    });
+    let taken = ready_until_done(&cluster, calls.collect()).await;
+    assert!(taken > Duration::from_secs(35), "it was not slow: {taken:?}");
+    cluster.shutdown().await.unwrap();
+}

@@ -34,10 +34,17 @@ pub(super) async fn run(shared: Arc<Shared>, lane: usize, mut write: Box<dyn Wri
         if let (Ok(()), Some(mut chunk)) = (&sent, chunk) {
             batched = chunk.records() > 1;
             let (front, from, rest) = chunk.wire(queue.delimiter());
-            sent = match &front[from..] {
-                [] => write.write_all(rest).await,
-                front => write.write_all_buf(&mut front.chain(rest)).await,
-            };
+            let mut left = front[from..].chain(rest);
+            while left.has_remaining() && sent.is_ok() {
+                sent = match write.write_buf(&mut left).await {
+                    Ok(0) => Err(std::io::ErrorKind::WriteZero.into()),
+                    Ok(_) => Ok(()),
+                    Err(error) => Err(error),
+                };
+                if left.has_remaining() {
+                    shared.moved.fetch_add(1, Ordering::Relaxed);
+                }
+            }
             written = Some(chunk);
         }
         if let Err(error) = sent {

@@ -114,11 +114,12 @@ impl Links {
             changed: Notify::new(),
             early: Mutex::new(Some(Vec::new())),
         });
-        let ticking = inner.clone();
+        let ticking = inner.this.clone();
         *inner.ticker.lock() = Some(inner.runtime.spawn(async move {
             loop {
                 tokio::time::sleep(TICK).await;
-                ticking.tick(clock::now());
+                let Some(inner) = ticking.upgrade() else { return };
+                inner.tick(clock::now());
             }
         }));
         Self(inner)
@@ -133,7 +134,7 @@ impl Links {
         endpoint: &Endpoint,
         advertise: impl FnOnce(&Endpoint) -> Endpoint + Send,
     ) -> Result<Endpoint, TransportError> {
-        let acceptor = Arc::new(Accepting(self.0.clone()));
+        let acceptor = Arc::new(Accepting(self.0.this.clone()));
         let listener = self.0.transport.bind(endpoint, self.0.offer(), acceptor).await?;
         let advertised = advertise(listener.endpoint());
         advertised.as_str().clone_into(&mut self.0.local.lock().endpoint);
@@ -372,15 +373,17 @@ impl fmt::Debug for Links {
     }
 }
 
-struct Accepting(Arc<Inner>);
+/// Of the listener, which must not keep alive what holds it.
+struct Accepting(Weak<Inner>);
 
 impl Acceptor for Accepting {
     fn accepted(&self, link: Arc<dyn Link>) {
+        let Some(inner) = self.0.upgrade() else { return };
         // The listener bounds how many there can be.
-        if let Some(early) = &mut *self.0.early.lock() {
+        if let Some(early) = &mut *inner.early.lock() {
             return early.push(link);
         }
-        self.0.accept(link);
+        inner.accept(link);
     }
 }
 

@@ -1,11 +1,14 @@
 //! What a busy host owes to everybody else: no peer, no send that nobody looks at, and no start that nobody waits for
 //! keeps it from its other work.
 
+use std::future::poll_fn;
+use std::task::Poll;
 use std::time::Duration;
 
 use zlink_generated::contract::{ORDERS, orders_client, stock_server};
 use zlink_runtime::PeerState;
 use zlink_runtime::id::Rid;
+use zlink_runtime::prelude::*;
 
 use super::kit::*;
 
@@ -42,4 +45,20 @@ async fn a_peer_that_leaves_a_saturated_host_is_not_ready_any_more() {
         let ask = orders_client(&s).ask(note("", number)).timeout(Duration::from_secs(30));
         assert_eq!(ask.await.unwrap().text, "other", "the one that left is not chosen");
     }
+}
+
+/// A start that nobody waits for any more leaves nothing bound.
+///
+/// REQ: NET-1003
+#[tokio::test]
+async fn a_start_that_is_dropped_leaves_no_socket_behind() {
+    let port = free_port();
+    let builder = Host::builder()
+        .mesh("shop", |mesh| mesh.listen(format!("tcp://127.0.0.1:{port}")))
+        .mesh("depot", |mesh| mesh.listen("tcp://localhost:0"));
+    let mut start = Box::pin(builder.start());
+    let first = poll_fn(|cx| Poll::Ready(start.as_mut().poll(cx))).await;
+    assert!(first.is_pending() && !is_free(port), "it is under way: {first:?}");
+    drop(start);
+    until("the port to be free again", || is_free(port)).await;
 }

@@ -74,6 +74,8 @@ pub(super) struct Inner {
     listener: Mutex<Option<Box<dyn Listener>>>,
     ticker: Mutex<Option<JoinHandle<()>>>,
     changed: Notify,
+    /// Peers have changed, and the floor above is told soon.
+    stale: AtomicBool,
     /// Links that were accepted before this side is [open](Links::open); `None` from then on.
     early: Mutex<Option<Vec<Arc<dyn Link>>>>,
 }
@@ -112,6 +114,7 @@ impl Links {
             listener: Mutex::new(None),
             ticker: Mutex::new(None),
             changed: Notify::new(),
+            stale: AtomicBool::new(false),
             early: Mutex::new(Some(Vec::new())),
         });
         let ticking = inner.this.clone();
@@ -487,9 +490,17 @@ impl Inner {
         self.changed.notify_waiters();
     }
 
+    /// Takes a live change of a peer. The floor above is told on a task of its own, once for all that came meanwhile:
+    /// what it does with it takes long enough that one peer could hold a thread with it.
     pub(super) fn update(&self, from: &PeerLink, update: wire::Update) -> Result<(), String> {
-        if self.table.lock().update(from, update)? {
-            self.publish();
+        if self.table.lock().update(from, update)? && !self.stale.swap(true, Ordering::AcqRel) {
+            let this = self.this.clone();
+            self.runtime.spawn(async move {
+                if let Some(inner) = this.upgrade() {
+                    inner.stale.store(false, Ordering::Release);
+                    inner.publish();
+                }
+            });
         }
         Ok(())
     }

@@ -3,9 +3,10 @@
 
 use std::future::poll_fn;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use zlink_generated::contract::{ORDERS, orders_client, stock_server};
+use zlink_generated::contract::{ORDERS, orders_client, orders_server, stock_server};
+use zlink_generated::zlink_wire::{ChannelServer, NodeState, RecordKind, Update};
 use zlink_runtime::PeerState;
 use zlink_runtime::id::Rid;
 use zlink_runtime::prelude::*;
@@ -61,4 +62,70 @@ async fn a_start_that_is_dropped_leaves_no_socket_behind() {
     assert!(first.is_pending() && !is_free(port), "it is under way: {first:?}");
     drop(start);
     until("the port to be free again", || is_free(port)).await;
+}
+
+/// One peer's changes of weight do not keep this side from everything else: they are taken at once, and selection is
+/// made anew for many of them together.
+///
+/// REQ: PM-71, NET-909
+#[tokio::test]
+async fn a_flood_of_weights_does_not_hold_a_thread() {
+    let c = node("client", |mesh| mesh.client(ORDERS)).start().await.unwrap();
+    let raw = Raw::join(&endpoint(&c), &hello_that_serves(Way::Mesh)).await;
+    let mut others = Vec::new();
+    // Weights without a short period: each selection made anew takes as long as it may.
+    for (at, weight) in [9973, 9967, 9949, 9941].into_iter().enumerate() {
+        let to = endpoint(&c);
+        let orders = orders_server(Desk::new("other")).weight(weight);
+        let other = node(&format!("o{at}"), |mesh| mesh.serve(orders).connect(to));
+        others.push(other.start().await.unwrap());
+    }
+    until("all of them", || candidates(&c) == 5).await;
+    let weight = || {
+        let status = c.mesh("shop").unwrap().status();
+        let (_, targets) = status
+            .channels
+            .into_iter()
+            .find(|(channel, _)| *channel == ORDERS)
+            .unwrap();
+        let raw = targets
+            .into_iter()
+            .find(|target| target.rid == Rid::new("raw").unwrap());
+        raw.map(|target| target.weight)
+    };
+    // A busy machine may hold the test's own thread: one calm round of some is proof enough.
+    let mut gaps = Vec::new();
+    for round in 1..=5 {
+        let last = u16::try_from(9000 + round).unwrap();
+        for at in 0..256 {
+            let orders = ChannelServer {
+                name: "orders".into(),
+                weight: match at {
+                    255 => last,
+                    _ if at % 2 == 0 => 9931,
+                    _ => 9929,
+                },
+            };
+            let update = Update {
+                revision: 256 * round + at,
+                state: NodeState::Serving,
+                channels: vec![orders],
+            };
+            raw.say(&hello(RecordKind::Update, &update));
+        }
+        let (mut gap, mut seen) = (Duration::ZERO, Instant::now());
+        until("the last weight", || {
+            gap = gap.max(seen.elapsed());
+            let known = weight() == Some(last);
+            seen = Instant::now();
+            known
+        })
+        .await;
+        gaps.push(gap);
+    }
+    let least = gaps.iter().min().unwrap();
+    assert!(
+        *least < Duration::from_millis(60),
+        "the runtime's thread was held for {gaps:?}"
+    );
 }

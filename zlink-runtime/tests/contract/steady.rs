@@ -129,3 +129,37 @@ async fn a_flood_of_weights_does_not_hold_a_thread() {
         "the runtime's thread was held for {gaps:?}"
     );
 }
+
+/// A send that waits for room and is not looked at holds nobody up who has room.
+///
+/// REQ: PM-60, MSG-104
+#[tokio::test]
+async fn a_waiting_send_that_is_not_polled_holds_no_other_sender_up() {
+    let c = node("client", |mesh| mesh.client(ORDERS).link_budget(100_000))
+        .start()
+        .await
+        .unwrap();
+    let raw = Raw::join(&endpoint(&c), &hello_that_serves(Way::Mesh)).await;
+    linked(&c, &Rid::new("raw").unwrap()).await;
+    raw.announce(1, true);
+    let status = || c.mesh("shop").unwrap().status().peers.remove(0);
+    until("the pause", || status().paused).await;
+    let mut kept: Vec<_> = [200_000, 60_000, 60_000]
+        .into_iter()
+        .map(|len| Box::pin(orders_client(&c).tell(heavy(1, len)).into_future()))
+        .collect();
+    for send in &mut kept {
+        let first = poll_fn(|cx| Poll::Ready(send.as_mut().poll(cx))).await;
+        assert!(first.is_pending());
+    }
+    raw.announce(2, false);
+    until("the end of the pause", || !status().paused).await;
+    for number in 0..10 {
+        soon("another send", orders_client(&c).tell(note("", number)))
+            .await
+            .unwrap();
+    }
+    for send in kept {
+        soon("what was kept", send).await.unwrap();
+    }
+}

@@ -19,6 +19,7 @@ const RESUME_PART: usize = 4;
 /// A sender that waits for room. One with `granted` holds it already and has yet to be polled.
 struct Waiting {
     id: u64,
+    /// What it needs, and holds once it is granted, until that [lapses](SendQueue::lapse).
     charge: usize,
     granted: bool,
     waker: Waker,
@@ -159,13 +160,14 @@ impl SendQueue {
                 wake(wakers);
                 return Poll::Ready(checked);
             }
-            inner.waiting.remove(at);
+            let held = inner.waiting.remove(at).map_or(0, |waiting| waiting.charge);
+            inner.used += charge.saturating_sub(held);
             if let Some(waker) = inner.now_uncrowded() {
                 waker.wake();
             }
         } else {
             checked?;
-            if !inner.waiting.is_empty() || !inner.fits(charge) {
+            if inner.is_crowded() || !inner.fits(charge) {
                 let id = inner.next_waiter;
                 inner.next_waiter += 1;
                 let at = if wire::is_service(record) {
@@ -201,6 +203,29 @@ impl SendQueue {
         let mut inner = self.inner.lock();
         let Some(at) = inner.find(ticket) else { return };
         let wakers = inner.leave(at);
+        drop(inner);
+        wake(wakers);
+    }
+
+    /// Whether somebody holds room and has not come for it.
+    pub(super) fn holds_for_senders(&self) -> bool {
+        let inner = self.inner.lock();
+        inner
+            .waiting
+            .iter()
+            .any(|waiting| waiting.granted && waiting.charge > 0)
+    }
+
+    /// Gives the room of those who have not come for it to others. They may still come at any time, and then wait for
+    /// none: what they bring they have held until then, so that a sender which is not polled costs nobody else's room.
+    pub(super) fn lapse(&self) {
+        let mut inner = self.inner.lock();
+        let mut lapsed = 0;
+        for waiting in inner.waiting.iter_mut().filter(|waiting| waiting.granted) {
+            lapsed += std::mem::take(&mut waiting.charge);
+        }
+        inner.used -= lapsed;
+        let wakers = inner.grant();
         drop(inner);
         wake(wakers);
     }
@@ -408,6 +433,10 @@ impl Inner {
             let waiting = &mut self.waiting[at];
             waiting.granted = true;
             wakers.push(waiting.waker.clone());
+        }
+        if !wakers.is_empty() {
+            // It looks whether they come.
+            wakers.extend(self.writer.take());
         }
         wakers
     }

@@ -299,8 +299,7 @@ impl Links {
     /// The peers that are listed: who is linked, and who is wanted.
     pub(crate) fn peers(&self) -> Vec<Listed> {
         let mut peers: Vec<_> = {
-            let mut table = self.0.table.lock();
-            let view = table.view().1;
+            let view = self.0.table.lock().view();
             let state = |peer: &super::PeerView| match (&peer.link, peer.draining) {
                 (Some(_), false) => PeerState::Ready,
                 (Some(_), true) => PeerState::Draining,
@@ -484,7 +483,7 @@ impl Inner {
 
     /// Tells the floor above how the peers stand now.
     pub(super) fn publish(&self) {
-        let (version, mut view) = self.table.lock().view();
+        let (version, mut view) = self.table.lock().next_view();
         self.discovered.add_to(&mut view);
         self.upcall.peers_changed(version, &view);
         self.changed.notify_waiters();

@@ -212,15 +212,20 @@ impl Table {
         self.links.values()
     }
 
-    /// The peers as selection sees them, numbered.
-    pub(super) fn view(&mut self) -> (u64, Vec<PeerView>) {
+    /// The peers as selection is told them next, numbered.
+    pub(super) fn next_view(&mut self) -> (u64, Vec<PeerView>) {
         self.version += 1;
+        (self.version, self.view())
+    }
+
+    /// The peers as selection sees them.
+    pub(super) fn view(&self) -> Vec<PeerView> {
         let view = self.peers.values().map(|entry| PeerView {
             rid: entry.info.rid.clone(),
             channels: entry.info.channels.clone(),
             draining: entry.info.is_draining(),
             link: entry.ready.clone(),
         });
-        (self.version, view.collect())
+        view.collect()
     }
 }

@@ -23,7 +23,7 @@ pub(crate) use craft::{Craft, answer, correlation_of, encoded, metadata_block, r
 pub(crate) use desk::{Desk, Gate, Seen};
 pub(crate) use events::Events;
 pub(crate) use pair::{
-    WAYS, Way, address_of, at_rest, calling, candidates, hello_that_serves, raw_client, raw_server, serving,
+    WAYS, Way, address, address_of, at_rest, calling, candidates, hello_that_serves, raw_client, raw_server, serving,
 };
 pub(crate) use raw::{Raw, hello, hello_of, record, send};
 

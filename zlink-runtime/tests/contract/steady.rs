@@ -6,7 +6,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use zlink_generated::contract::{ORDERS, orders_client, orders_server, stock_server};
-use zlink_generated::zlink_wire::{ChannelServer, NodeState, RecordKind, Update};
+use zlink_generated::zlink_wire::{ChannelServer, Hello, NodeState, RecordKind, Update};
 use zlink_runtime::PeerState;
 use zlink_runtime::id::Rid;
 use zlink_runtime::prelude::*;
@@ -168,4 +168,21 @@ async fn a_waiting_send_that_is_not_polled_holds_no_other_sender_up() {
     for send in kept {
         soon("what was kept", send).await.unwrap();
     }
+}
+
+/// A client of a ClientServer channel takes no requests: it can hold none back, and not freeze the limit of its probes.
+///
+/// REQ: NET-913
+#[tokio::test]
+async fn a_client_that_tells_a_receive_flow_is_refused() {
+    let s = serving(Way::ClientServer, orders_server(Desk::new("s")), |host| host).await;
+    let hello = Hello {
+        channels: Vec::new(),
+        ..hello_that_serves(Way::ClientServer)
+    };
+    let raw = Raw::join(&address(&s), &hello).await;
+    raw.round_trip().await;
+    let paused_in_version_1 = [1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0];
+    raw.say(&record(RecordKind::Flow, &paused_in_version_1));
+    soon("the end of the link", raw.ended()).await;
 }

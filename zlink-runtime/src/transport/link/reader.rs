@@ -20,7 +20,7 @@ use super::stream::ReadHalf;
 use crate::limit::{HANDSHAKE_TIME, ROTATION_BYTES, ROTATION_RECORDS, ROTATION_TIME};
 use crate::permit::{Permit, Source};
 use crate::transport::zmtp::{Command, ZmtpError};
-use crate::transport::{BoxFuture, CloseReason, Flow, HANDSHAKE_RECORDS, Lane, Lanes, Sink};
+use crate::transport::{BoxFuture, CloseReason, Flow, HANDSHAKE_RECORDS, Lane, Lanes, Sink, SocketType};
 use crate::wire::{self, Incoming};
 
 /// A lane's receiving half before the link is started.
@@ -208,6 +208,10 @@ impl Reader {
         let many = self.inbox.scan(wire::is_flow, |aside| {
             match aside {
                 Aside::Record(record) => match wire::parse(record) {
+                    // Who takes no requests holds none back: it would only keep this side from noticing that it is gone.
+                    _ if shared.peer.socket != SocketType::Router => {
+                        return Err(ZmtpError::Malformed("receive flow of a peer that takes no requests"));
+                    }
                     Ok(Incoming::Flow { version, paused }) => shared.peer_told(Flow { version, paused }),
                     _ => return Err(ZmtpError::Malformed("receive flow")),
                 },

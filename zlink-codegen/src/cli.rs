@@ -5,6 +5,7 @@
 mod accept;
 mod check;
 mod generate;
+mod init;
 mod paths;
 
 use std::ffi::OsString;
@@ -22,7 +23,7 @@ const FINDINGS: u8 = 1;
 /// The command line, a file, or this program is wrong.
 const TROUBLE: u8 = 2;
 
-/// Compiles zlink schemas.
+/// Compiles zlink schemas, and creates projects.
 ///
 /// PATHS are schemas, or folders: every `*.yaml` below them that is not a lock.
 ///
@@ -65,6 +66,21 @@ enum Command {
     Accept {
         #[arg(required = true)]
         paths: Vec<PathBuf>,
+    },
+    /// Creates a project: a schema, a program that serves and calls, and a test on a cluster.
+    Init {
+        /// The folder: a new one, or one that holds nothing but `.git`.
+        dir: PathBuf,
+        /// The name of the crate and, with `_` for `-`, of the namespace. Without it, the folder's.
+        #[arg(long)]
+        name: Option<String>,
+        /// Take zlink from here: a checkout of it, or `zlink-runtime` in one. Without it, the checkout that this
+        /// command was built in, while it is there; else the version on crates.io.
+        #[arg(long, value_name = "PATH")]
+        runtime_path: Option<PathBuf>,
+        /// How the outcome is shown: human, on stderr; json, on stdout.
+        #[arg(long, value_enum, default_value_t = Format::Human)]
+        format: Format,
     },
 }
 
@@ -192,5 +208,19 @@ fn start<A: Into<OsString> + Clone>(args: impl IntoIterator<Item = A>, console: 
             runtime,
         } => generate::run(&paths, lang, &out, runtime, console),
         Command::Accept { paths } => accept::run(&paths, console),
+        Command::Init {
+            dir,
+            name,
+            runtime_path,
+            format,
+        } => {
+            let request = init::Request {
+                dir,
+                name,
+                runtime_path,
+                format,
+            };
+            init::run(&request, console)
+        }
     }
 }

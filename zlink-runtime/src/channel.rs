@@ -15,6 +15,7 @@ mod server;
 
 pub use call::{ChannelRoute, Method, NodeRoute, RequestCall, RequestFuture, SendCall, SendFuture};
 pub use context::{ChannelContext, ChannelTurn, CorrelationId, MessageKind, NodeContext, NodeTurn};
+pub use dispatch::{Call, LendContext};
 pub use outbound::Caller;
 pub use server::{ChannelServer, NodeServer, Server, ServerBuilder};
 

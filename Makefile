@@ -5,7 +5,7 @@ SOAK  ?= 600
 LOOM   = RUSTFLAGS="--cfg zlink_loom" $(CARGO) test --target-dir target/loom -p zlink-runtime --lib
 BENCH  = $(CARGO) run --release --manifest-path bench/Cargo.toml --target-dir target/bench --quiet --
 
-.PHONY: demo test check fmt lint rust-test loom docs bench bench-full soak fuzz fuzz-seeds generate
+.PHONY: demo test check fmt lint rust-test loom docs bench bench-full soak fuzz fuzz-seeds generate mutants
 
 demo:
 	$(CARGO) run --release --quiet -p billing-demo
@@ -48,3 +48,6 @@ fuzz-seeds:
 
 generate:
 	ZLINK_BLESS=1 $(CARGO) test --quiet -p zlink-codegen --all-features --test generated
+
+mutants:
+	scripts/mutants

@@ -27,7 +27,7 @@ zlink-bench drive PEER MODE PART [--full]                 modes: 1cpu 2cpu split
 zlink-bench serve PEER MODE
 zlink-bench codec [--full]
 zlink-bench micro [--full]
-zlink-bench instructions REQUESTS IN_FLIGHT";
+zlink-bench instructions PART COUNT TASKS                  parts: remote oneway";
 
 fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -39,7 +39,7 @@ fn main() -> Result<(), Failure> {
         ["serve", peer, mode] => remote::serve(peer, Mode::parse(mode)?),
         ["codec"] => codec::measure(effort),
         ["micro"] => micro::measure(effort),
-        ["instructions", requests, in_flight] => remote::in_process(requests.parse()?, in_flight.parse()?),
+        ["instructions", part, count, tasks] => remote::in_process(part, count.parse()?, tasks.parse()?),
         _ => Err(USAGE.into()),
     }
 }

@@ -214,9 +214,9 @@ fn sends<P: Peer<Caller: OneWay>>(peer: &str, mode: Mode, effort: Effort) -> Res
     let ended = runtime.block_on(async {
         let caller = P::connect(&server.address).await?;
         let each = effort.pick(60_000, 15_000);
-        all_taken(&caller, each / 8).await?;
+        all_taken(&caller, each / 8, SENDERS).await?;
         let (begin, cpu) = (Instant::now(), server.cpu()?);
-        all_taken(&caller, each).await?;
+        all_taken(&caller, each, SENDERS).await?;
         let (took, cpu) = (begin.elapsed(), server.cpu()? - cpu);
         let count = (each * SENDERS) as f64;
         let table = format!("send 64 B {}", mode.name());
@@ -229,11 +229,11 @@ fn sends<P: Peer<Caller: OneWay>>(peer: &str, mode: Mode, effort: Effort) -> Res
 }
 
 /// Each of the senders sends so many; done when the server has taken every one.
-async fn all_taken<C: OneWay>(caller: &C, each: u64) -> Result<(), Failure> {
+async fn all_taken<C: OneWay>(caller: &C, each: u64, senders: u64) -> Result<(), Failure> {
     let payload = payload(64);
     let mut counting = caller.clone();
-    let goal = counting.taken().await? + each * SENDERS;
-    let tasks: Vec<_> = (0..SENDERS)
+    let goal = counting.taken().await? + each * senders;
+    let tasks: Vec<_> = (0..senders)
         .map(|_| {
             let mut caller = caller.clone();
             tokio::spawn(async move {

@@ -114,7 +114,7 @@ impl Pending {
 
     /// Ends everything that was submitted on a link that is gone: nobody knows whether it ran.
     pub(crate) fn link_lost(&self, link: LinkId, why: &dyn fmt::Display) {
-        let wakers = self.0.table.lock().end_all(Some(link), || {
+        let wakers = self.0.table.lock().end_link(link, || {
             Error::unknown(
                 ErrorKind::Unavailable,
                 format!("the link was lost before the reply came: {why}"),
@@ -130,9 +130,11 @@ impl Pending {
 
     /// Ends everything, because the host stops.
     pub(crate) fn shut_down(&self) {
-        let wakers = self.0.table.lock().end_all(None, || {
-            Error::unknown(ErrorKind::ShuttingDown, "this host stopped before the reply came")
-        });
+        let wakers = self
+            .0
+            .table
+            .lock()
+            .end_all(|| Error::unknown(ErrorKind::ShuttingDown, "this host stopped before the reply came"));
         wakers.into_iter().for_each(Waker::wake);
     }
 

@@ -7,6 +7,8 @@ mod call;
 mod context;
 mod dispatch;
 mod exchange;
+#[cfg(feature = "testing")]
+mod history;
 mod inbound;
 mod outbound;
 mod path;
@@ -16,6 +18,8 @@ mod server;
 pub use call::{ChannelRoute, Method, NodeRoute, RequestCall, RequestFuture, SendCall, SendFuture};
 pub use context::{ChannelContext, ChannelTurn, CorrelationId, MessageKind, NodeContext, NodeTurn};
 pub use dispatch::{Call, LendContext};
+#[cfg(feature = "testing")]
+pub use history::Selection;
 pub use outbound::Caller;
 pub use server::{ChannelServer, NodeServer, Server, ServerBuilder};
 

@@ -50,6 +50,7 @@ pub use status::{HostPhase, HostStatus, JobQueueStatus, PeerStatus, TargetStatus
 pub struct Host(Arc<Inner>);
 
 pub(crate) struct Inner {
+    runtime: tokio::runtime::Handle,
     outbound: Outbound,
     permits: HostPermits,
     workers: parking_lot::Mutex<Option<Workers>>,

@@ -197,13 +197,6 @@ macro_rules! text_id {
     };
 }
 
-impl PacketName {
-    /// The same for a text that [`PacketName::from_static`] has taken.
-    pub(crate) const fn from_checked(text: &'static str) -> Self {
-        Self(Text::Static(text))
-    }
-}
-
 text_id! {
     /// The name of a RouteMesh: the scope of its links, and of its RIDs.
     MeshName, "a MeshName"

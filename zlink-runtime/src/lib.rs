@@ -6,12 +6,12 @@ pub mod limit;
 pub mod location;
 pub mod message;
 pub mod permit;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod transport;
 
 #[doc(hidden)]
 pub mod rt;
-#[cfg(feature = "testing")]
-pub mod testing;
 
 mod call;
 mod channel;

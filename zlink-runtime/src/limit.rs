@@ -16,6 +16,10 @@ pub const CLIENT_SERVER_MESSAGE_BYTES: usize = 16 << 20;
 pub const ENDPOINT_BYTES: usize = 4096;
 /// What a node publishes of itself (hello, admit, descriptor), in bytes.
 pub const DESCRIPTOR_BYTES: usize = 1 << 20;
+/// Channels that a side lists in what it publishes of itself.
+pub const DESCRIPTOR_CHANNELS: usize = 4096;
+/// Operations that a side lists in what it publishes of itself.
+pub const DESCRIPTOR_OPERATIONS: usize = 16_384;
 /// Bytes a link holds per peer and direction.
 pub const LINK_BUDGET_BYTES: usize = 4 << 20;
 /// Records that one receive rotation hands on.
@@ -88,3 +92,5 @@ pub const CURSOR_BYTES: usize = 4096;
 pub const BLOB_BYTES: usize = (64 << 20) + 23;
 /// The name of a blob, in bytes.
 pub const BLOB_REFERENCE_BYTES: usize = 4096;
+/// How long an operation of a store waits for its turn; below the time after which a renewal of a lease is given up.
+pub const STORE_TIMEOUT: Duration = Duration::from_secs(2);

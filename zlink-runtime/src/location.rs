@@ -31,14 +31,22 @@ mod blob;
 mod error;
 mod key;
 mod memory;
+mod probe;
 mod read;
+mod source;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 
 pub use batch::{Batch, Condition, Mutation, Written};
 pub use blob::{BlobPut, BlobRef, BlobRenewed, BlobStore, StoredBlob, check_blob, check_retention};
-pub use error::StoreError;
+pub use error::{OpenError, StoreError};
 pub use key::{Key, Revision, StoreTime};
-pub use memory::MemoryStore;
+pub use memory::{Fault, Faults, MemoryStore, Operation};
+pub use probe::{ProbeError, probe};
 pub use read::{Cursor, Page, Read, ReadMany, Scan, Scanned, Stored, check_read_many};
+pub use source::StoreSource;
+#[cfg(feature = "sqlite")]
+pub use sqlite::{SqliteBlobStore, SqliteStore};
 
 /// A boxed future, as object-safe traits need it.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -4,7 +4,6 @@
 
 pub use std::future::Future;
 pub use std::marker::{Send, Sync};
-pub use std::sync::Arc;
 
 pub use crate::channel::{
     Call, Caller, ChannelContext, ChannelRoute, ChannelServer, ChannelTurn, LendContext, Method, NodeContext,

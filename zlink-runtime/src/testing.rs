@@ -1,10 +1,15 @@
-//! For those who test what they build on zlink: whole clusters within one test, on paused time. Cargo feature `testing`.
+//! For those who test what they build on zlink, or build a part of it anew: whole clusters within one test, on paused
+//! time, and the conformance suites of stores and transports. Cargo feature `testing`.
 
 mod cluster;
 mod explore;
+pub mod store;
+pub mod transport;
 
-pub use cluster::Cluster;
+pub use cluster::{Cluster, selections};
 pub use explore::explore;
+
+pub use crate::channel::Selection;
 
 /// The network that a [`Cluster`] runs on.
 pub mod network {

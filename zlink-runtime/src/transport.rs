@@ -22,6 +22,7 @@ pub(crate) mod simulated;
 pub mod zmtp;
 
 pub use crate::permit::Flow;
+pub use crate::wire::{is_completion, spend};
 pub use endpoint::{Endpoint, InvalidEndpoint};
 #[cfg(fuzzing)]
 #[doc(hidden)]
@@ -31,7 +32,7 @@ pub use link::{LinkConfig, LinkTransport};
 /// A boxed future, as object-safe traits need it.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A way to carry records. Every implementation passes the conformance suite in `tests/transport`.
+/// A way to carry records. Every implementation passes the suite of `zlink_runtime::testing::transport`.
 pub trait Transport: Send + Sync + fmt::Debug + 'static {
     /// Binds `endpoint` and accepts from then on. Each link that has finished its transport handshake (both lanes,
     /// where it has two) is given to `acceptor`, once.

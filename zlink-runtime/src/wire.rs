@@ -41,7 +41,8 @@ const KNOWN_FLAGS: u16 = FLAG_METADATA | FLAG_CONTENT_TYPE | FLAG_FLOW;
 const REQUIRED_FLAGS: u16 = 0x00ff;
 
 /// Whether a record is known, before it is read, as the end of a request: it needs no permit.
-pub(crate) fn is_completion(record: &[u8]) -> bool {
+#[must_use]
+pub fn is_completion(record: &[u8]) -> bool {
     record.get(1).is_some_and(|kind| *kind == RecordKind::Reply.to_wire())
 }
 
@@ -60,7 +61,7 @@ pub(crate) fn is_flow(record: &[u8]) -> bool {
 
 /// Takes off a request's remaining time what it has `waited` since its head was written, whole milliseconds of it, and
 /// leaves it one. Other records have none.
-pub(crate) fn spend(record: &mut [u8], waited: Duration) {
+pub fn spend(record: &mut [u8], waited: Duration) {
     let is_request = record.get(1).is_some_and(|kind| {
         matches!(
             RecordKind::from_wire(*kind),

@@ -120,19 +120,28 @@ impl OneWay for ZlinkCaller {
     }
 }
 
-/// Client and server in one thread of one process, so that a tool can count every instruction of a request.
-pub fn in_process(requests: u64, in_flight: u64) -> Result<(), Failure> {
+/// Client and server in one thread of one process, so that a tool can count every instruction of a request, or of a
+/// one-way send.
+pub fn in_process(part: &str, count: u64, tasks: u64) -> Result<(), Failure> {
+    let sends = match part {
+        "remote" => false,
+        "oneway" => true,
+        _ => return Err(format!("no part {part:?}").into()),
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let server = client_server_host().await?;
         let address = server.listener(ListenerKind::ClientServer, ECHO.as_str())?.endpoint.to_string();
         let caller = client_server_caller(&address).await?;
+        if sends {
+            return super::all_taken(&caller, count / tasks, tasks).await;
+        }
         let payload = super::payload(64);
-        let tasks: Vec<_> = (0..in_flight)
+        let tasks: Vec<_> = (0..tasks)
             .map(|_| {
                 let mut caller = caller.clone();
                 tokio::spawn(async move {
-                    for _ in 0..requests / in_flight {
+                    for _ in 0..count / tasks {
                         caller.call(payload).await?;
                     }
                     Ok::<_, Failure>(())

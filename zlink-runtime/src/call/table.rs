@@ -1,9 +1,10 @@
-//! The pending table itself: a slab of requests, threaded by deadline. Pure: ticks are plain numbers, nothing waits.
+//! The pending table itself: a slab of requests, threaded by deadline and by link. Pure: ticks are plain numbers, nothing waits.
 
 use std::collections::BTreeMap;
 use std::task::{Poll, Waker};
 
 use bytes::Bytes;
+use rustc_hash::FxHashMap;
 use slab::Slab;
 
 use crate::error::Error;
@@ -39,11 +40,23 @@ struct Slot {
     turn: u32,
     tick: u64,
     /// The neighbours in the list of the same tick.
-    before: u32,
-    after: u32,
+    tick_list: Neighbours,
     link: Option<LinkId>,
+    /// The neighbours in the list of the same link.
+    link_list: Neighbours,
     state: State,
 }
+
+#[derive(Clone, Copy)]
+struct Neighbours {
+    before: u32,
+    after: u32,
+}
+
+const ALONE: Neighbours = Neighbours {
+    before: NONE,
+    after: NONE,
+};
 
 enum State {
     Waits(Option<Waker>),
@@ -55,6 +68,8 @@ pub(super) struct Table {
     slots: Slab<Slot>,
     /// The head of the list of every tick that has one.
     ticks: BTreeMap<u64, u32>,
+    /// The same of every link that requests wait on: the end of one link costs what waits there, and no more.
+    links: FxHashMap<LinkId, u32>,
     turns: u32,
     waiting: usize,
     /// The tick that the deadline driver sleeps for; it wakes by itself for every later one.
@@ -75,20 +90,24 @@ impl Table {
         let slot = self.slots.insert(Slot {
             turn,
             tick,
-            before: NONE,
-            after: NONE,
-            link,
+            tick_list: ALONE,
+            link: None,
+            link_list: ALONE,
             state: State::Waits(waker),
         });
         let slot = number(slot);
         self.thread(slot, tick);
+        if let Some(link) = link {
+            self.join(slot, link);
+        }
         self.waiting += 1;
         (Key { slot, turn }, first)
     }
 
     pub(super) fn set_link(&mut self, key: Key, link: LinkId) {
-        if let Some(slot) = self.get(key) {
-            slot.link = Some(link);
+        if self.get(key).is_some_and(|slot| matches!(slot.state, State::Waits(_))) {
+            self.leave(key.slot);
+            self.join(key.slot, link);
         }
     }
 
@@ -101,15 +120,20 @@ impl Table {
         self.finish(key.slot, outcome)
     }
 
-    /// Ends all that wait on `link`, or all.
-    pub(super) fn end_all(&mut self, link: Option<LinkId>, error: impl Fn() -> Error) -> Vec<Waker> {
-        let on_link = |slot: &Slot| matches!(slot.state, State::Waits(_)) && (link.is_none() || slot.link == link);
-        let ended: Vec<u32> = self
-            .slots
-            .iter()
-            .filter(|(_, slot)| on_link(slot))
-            .map(|(at, _)| number(at))
-            .collect();
+    /// Ends all that wait on `link`.
+    pub(super) fn end_link(&mut self, link: LinkId, error: impl Fn() -> Error) -> Vec<Waker> {
+        let mut wakers = Vec::new();
+        // Each that ends leaves the list.
+        while let Some(&head) = self.links.get(&link) {
+            wakers.extend(self.finish(head, Err(error())).flatten());
+        }
+        wakers
+    }
+
+    /// Ends all that wait.
+    pub(super) fn end_all(&mut self, error: impl Fn() -> Error) -> Vec<Waker> {
+        let waits = |(_, slot): &(usize, &Slot)| matches!(slot.state, State::Waits(_));
+        let ended: Vec<u32> = self.slots.iter().filter(waits).map(|(at, _)| number(at)).collect();
         ended
             .into_iter()
             .filter_map(|slot| self.finish(slot, Err(error())).flatten())
@@ -117,9 +141,7 @@ impl Table {
     }
 
     pub(super) fn waits_on(&self, link: LinkId) -> bool {
-        self.slots
-            .iter()
-            .any(|(_, slot)| slot.link == Some(link) && matches!(slot.state, State::Waits(_)))
+        self.links.contains_key(&link)
     }
 
     /// The first deadline, which the driver is about to sleep for.
@@ -171,6 +193,7 @@ impl Table {
             return;
         }
         self.unthread(key.slot);
+        self.leave(key.slot);
         let slot = self.slots.remove(key.slot as usize);
         if matches!(slot.state, State::Waits(_)) {
             self.waiting -= 1;
@@ -191,17 +214,49 @@ impl Table {
         let waker = waker.take();
         slot.state = State::Ended(outcome);
         self.unthread(at);
+        self.leave(at);
         self.waiting -= 1;
         Some(waker)
+    }
+
+    /// Puts a slot that is in no list of a link into the one of `link`.
+    fn join(&mut self, at: u32, link: LinkId) {
+        let head = self.links.insert(link, at).unwrap_or(NONE);
+        if let Some(slot) = self.slots.get_mut(at as usize) {
+            slot.link = Some(link);
+            slot.link_list.after = head;
+        }
+        if let Some(next) = self.slots.get_mut(head as usize) {
+            next.link_list.before = at;
+        }
+    }
+
+    /// Takes a slot out of the list of its link; harmless where it is in none.
+    fn leave(&mut self, at: u32) {
+        let Some(slot) = self.slots.get_mut(at as usize) else {
+            return;
+        };
+        let Some(link) = slot.link.take() else { return };
+        let Neighbours { before, after } = std::mem::replace(&mut slot.link_list, ALONE);
+        if let Some(next) = self.slots.get_mut(after as usize) {
+            next.link_list.before = before;
+        }
+        if let Some(previous) = self.slots.get_mut(before as usize) {
+            previous.link_list.after = after;
+        } else if after == NONE {
+            self.links.remove(&link);
+        } else {
+            self.links.insert(link, after);
+        }
     }
 
     fn thread(&mut self, at: u32, tick: u64) {
         let head = self.ticks.insert(tick, at).unwrap_or(NONE);
         if let Some(slot) = self.slots.get_mut(at as usize) {
-            slot.after = head;
+            slot.tick_list.after = head;
         }
         if let Some(next) = self.slots.get_mut(head as usize) {
-            next.before = at;
+            next.tick_list.before = at;
         }
     }
 
@@ -210,15 +265,14 @@ impl Table {
         let Some(slot) = self.slots.get_mut(at as usize) else {
             return;
         };
-        let (before, after, tick) = (slot.before, slot.after, slot.tick);
-        let head = before == NONE;
-        (slot.before, slot.after) = (NONE, NONE);
+        let tick = slot.tick;
+        let Neighbours { before, after } = std::mem::replace(&mut slot.tick_list, ALONE);
         if let Some(next) = self.slots.get_mut(after as usize) {
-            next.before = before;
+            next.tick_list.before = before;
         }
         if let Some(previous) = self.slots.get_mut(before as usize) {
-            previous.after = after;
-        } else if head && self.ticks.get(&tick) == Some(&at) {
+            previous.tick_list.after = after;
+        } else if self.ticks.get(&tick) == Some(&at) {
             if after == NONE {
                 self.ticks.remove(&tick);
             } else {
@@ -242,7 +296,9 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Step {
-        Insert(u64),
+        Insert(u64, Option<u64>),
+        Link(usize, u64),
+        Lose(u64),
         Remove(usize),
         Reply(usize),
         Expire(u64),
@@ -250,7 +306,9 @@ mod tests {
 
     fn step() -> impl Strategy<Value = Step> {
         prop_oneof![
-            (0..20_u64).prop_map(Step::Insert),
+            (0..20_u64, proptest::option::of(0..4_u64)).prop_map(|(tick, link)| Step::Insert(tick, link)),
+            (0..40_usize, 0..4_u64).prop_map(|(at, link)| Step::Link(at, link)),
+            (0..4_u64).prop_map(Step::Lose),
             (0..40_usize).prop_map(Step::Remove),
             (0..40_usize).prop_map(Step::Reply),
             (0..20_u64).prop_map(Step::Expire),
@@ -258,43 +316,87 @@ mod tests {
     }
 
     proptest! {
-        /// The lists of the ticks hold exactly the requests that wait, whatever happens in whatever order.
+        /// The lists of the ticks and of the links hold exactly the requests that wait, whatever happens in whatever order.
         ///
         /// REQ: EX-87
         #[test]
         fn every_request_has_one_terminal(steps in proptest::collection::vec(step(), 0..200)) {
             let mut table = Table::default();
-            let mut model: Vec<(Key, u64)> = Vec::new();
+            let mut model: Vec<(Key, u64, Option<u64>)> = Vec::new();
+            let late = || Error::unknown(crate::error::ErrorKind::DeadlineExceeded, "");
             for step in steps {
+                let mut due = Vec::new();
                 match step {
-                    Step::Insert(tick) => {
-                        let armed = model.iter().map(|(_, other)| *other).min();
-                        let (key, earlier) = table.insert(tick, None);
+                    Step::Insert(tick, link) => {
+                        let armed = model.iter().map(|(_, other, _)| *other).min();
+                        let submitted = link.map(|link| (LinkId(link), Waker::noop().clone()));
+                        let (key, earlier) = table.insert(tick, submitted);
                         prop_assert_eq!(earlier, armed.is_none_or(|armed| tick < armed));
-                        model.push((key, tick));
+                        model.push((key, tick, link));
+                    }
+                    Step::Link(at, link) if at < model.len() => {
+                        table.set_link(model[at].0, LinkId(link));
+                        model[at].2 = Some(link);
+                    }
+                    Step::Lose(link) => {
+                        table.end_link(LinkId(link), late);
+                        due = model.extract_if(.., |(_, _, on)| *on == Some(link)).collect();
                     }
                     Step::Remove(at) if at < model.len() => table.remove(model.swap_remove(at).0),
                     Step::Reply(at) if at < model.len() => {
-                        let (key, _) = model.swap_remove(at);
-                        prop_assert!(table.end(key, None, Ok(Bytes::new())).is_some());
+                        let (key, _, link) = model.swap_remove(at);
+                        prop_assert!(table.end(key, Some(LinkId(99)), Ok(Bytes::new())).is_none());
+                        prop_assert!(table.end(key, link.map(LinkId), Ok(Bytes::new())).is_some());
                         prop_assert!(table.end(key, None, Ok(Bytes::new())).is_none());
+                        table.set_link(key, LinkId(1));
                         prop_assert!(table.poll(key, Waker::noop()).is_ready());
                         prop_assert!(table.poll(key, Waker::noop()).is_pending());
                     }
                     Step::Expire(now) => {
-                        let due: Vec<Key> = model.iter().filter(|(_, tick)| *tick <= now).map(|(key, _)| *key).collect();
-                        let ended = table.expire(now, usize::MAX, || Error::unknown(crate::error::ErrorKind::DeadlineExceeded, ""));
+                        let ended = table.expire(now, usize::MAX, late);
+                        due = model.extract_if(.., |(_, tick, _)| *tick <= now).collect();
                         prop_assert_eq!(ended.len(), due.len());
-                        for key in due {
-                            prop_assert!(table.poll(key, Waker::noop()).is_ready());
-                        }
-                        model.retain(|(_, tick)| *tick > now);
                     }
-                    Step::Remove(_) | Step::Reply(_) => {}
+                    Step::Link(..) | Step::Remove(_) | Step::Reply(_) => {}
+                }
+                for (key, ..) in due {
+                    prop_assert!(table.poll(key, Waker::noop()).is_ready());
                 }
                 prop_assert_eq!(table.waiting(), model.len());
-                prop_assert_eq!(table.arm(), model.iter().map(|(_, tick)| *tick).min());
+                prop_assert_eq!(table.arm(), model.iter().map(|(_, tick, _)| *tick).min());
+                for link in 0..4 {
+                    prop_assert_eq!(table.waits_on(LinkId(link)), model.iter().any(|(_, _, on)| *on == Some(link)));
+                }
             }
+            table.end_all(late);
+            prop_assert_eq!((table.waiting(), table.links.len(), table.ticks.len()), (0, 0, 0));
         }
+    }
+
+    #[test]
+    #[ignore = "measures; run it with --release --nocapture"]
+    fn measure_100_000() {
+        let error = || Error::unknown(crate::error::ErrorKind::Unavailable, "");
+        let mut table = Table::default();
+        for at in 0..100_000_u64 {
+            table.insert(at % 1000, Some((LinkId(at % 1000), Waker::noop().clone())));
+        }
+        let begin = std::time::Instant::now();
+        for link in 0..100 {
+            std::hint::black_box(table.waits_on(LinkId(link)));
+        }
+        println!("100 waits_on: {:?}", begin.elapsed());
+        let begin = std::time::Instant::now();
+        for link in 0..100 {
+            table.end_link(LinkId(link), error);
+        }
+        println!("100 ends of links of 100 requests each: {:?}", begin.elapsed());
+        let begin = std::time::Instant::now();
+        for at in 0..1_000_000_u64 {
+            let (key, _) = table.insert(at / 1000, Some((LinkId(at % 4 + 5000), Waker::noop().clone())));
+            table.end(key, Some(LinkId(at % 4 + 5000)), Ok(Bytes::new()));
+            let _ = table.poll(key, Waker::noop());
+        }
+        println!("1,000,000 requests: {:?}", begin.elapsed());
     }
 }

@@ -1,22 +1,24 @@
 //! Typed calls: values whose options chain and whose `.await` submits them.
+//!
+//! A call is moved from the stub to its task before anything happens, so it is kept small: what all calls of one client
+//! have in common stands behind one pointer.
 
 use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::marker::PhantomData;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use crate::call::Waiting;
 use crate::clock;
 use crate::error::{ArgumentError, CallError, Error, ErrorKind};
 use crate::id::{ChannelName, MeshName, PacketName, Rid, text_hash};
-use crate::mesh::{Hashed, OperationId};
 use crate::message::codec::{self, Message};
 use crate::message::metadata::{Key, Metadata};
 
-use super::exchange::{Exchange, Step, Target};
-use super::outbound::{Caller, Outbound};
+use super::exchange::{Exchange, Step, Way};
+use super::outbound::Caller;
 
 /// A method of a schema, as generated clients name it. Made in a constant, it costs a call nothing.
 #[derive(Clone, Copy, Debug)]
@@ -51,138 +53,104 @@ impl Method {
         Self::request(packet, None)
     }
 
-    fn packet(self) -> Hashed<PacketName> {
-        Hashed {
-            name: PacketName::from_checked(self.packet),
-            hash: self.hash,
-        }
+    /// Its name on the wire, a packet name.
+    pub(super) const fn packet(self) -> &'static str {
+        self.packet
+    }
+
+    /// The name's [`text_hash`].
+    pub(super) const fn hash(self) -> u64 {
+        self.hash
     }
 }
 
+/// The way to a channel's servers, from one caller. Clones are cheap.
 #[derive(Clone, Debug)]
-struct Origin {
-    outbound: Outbound,
-    in_turn: bool,
-}
-
-impl Origin {
-    fn of(caller: &impl Caller) -> Self {
-        Self {
-            outbound: caller.outbound().clone(),
-            in_turn: caller.in_turn(),
-        }
-    }
-}
-
-/// The way to a channel's servers, from one caller.
-#[derive(Clone, Debug)]
-pub struct ChannelRoute {
-    origin: Origin,
-    channel: Hashed<ChannelName>,
-    target: Target,
-}
+pub struct ChannelRoute(Arc<Way>);
 
 impl ChannelRoute {
     /// The route of `channel` in the caller's process. Where there is none, each call says so.
     #[must_use]
     pub fn new(caller: &impl Caller, channel: ChannelName) -> Self {
-        Self::find(Origin::of(caller), channel)
-    }
-
-    fn find(origin: Origin, channel: ChannelName) -> Self {
-        let target = match origin.outbound.channel(&channel) {
-            Some(path) => Target::Channel(path),
-            None => {
-                let text = format!("channel {channel:?} is not registered in this process");
-                Target::Nowhere(Error::not_executed(ErrorKind::NotFound, text))
-            }
-        };
-        Self {
-            origin,
-            channel: Hashed::new(channel),
-            target,
-        }
+        Self(Arc::new(Way::to_channel(
+            caller.outbound().clone(),
+            caller.in_turn(),
+            channel,
+        )))
     }
 
     /// The same for another name than the schema's.
     #[must_use]
     pub fn on(self, channel: ChannelName) -> Self {
-        Self::find(self.origin, channel)
+        Self(Arc::new(self.0.on(channel)))
     }
 
     /// A request, not submitted yet.
+    #[inline]
     pub fn request<Q: Message, R: Message>(&self, method: Method, request: Q) -> RequestCall<Q, R> {
-        RequestCall::new(self.parts(method), request)
+        RequestCall::new(Parts::new(&self.0, method), request)
     }
 
     /// A one-way message, not submitted yet.
+    #[inline]
     pub fn send<M: Message>(&self, method: Method, message: M) -> SendCall<M> {
-        SendCall::new(self.parts(method), message)
-    }
-
-    fn parts(&self, method: Method) -> Parts {
-        Parts::new(&self.origin, self.target.clone(), Some(self.channel.clone()), method)
+        SendCall::new(Parts::new(&self.0, method), message)
     }
 }
 
-/// The way to one node, from one caller.
+/// The way to one node, from one caller. Clones are cheap.
 #[derive(Clone, Debug)]
-pub struct NodeRoute {
-    origin: Origin,
-    target: Target,
-}
+pub struct NodeRoute(Arc<Way>);
 
 impl NodeRoute {
     /// The route to the node `rid` of `mesh`. Where this process is no node of that mesh, each call says so.
     #[must_use]
     pub fn new(caller: &impl Caller, mesh: &MeshName, rid: Rid) -> Self {
-        let origin = Origin::of(caller);
-        let target = match origin.outbound.mesh(mesh) {
-            Some(mesh) => Target::Node(mesh, rid),
-            None => {
-                let text = format!("this process has no node in mesh {mesh:?}");
-                Target::Nowhere(Error::not_executed(ErrorKind::NotFound, text))
-            }
-        };
-        Self { origin, target }
+        Self(Arc::new(Way::to_node(
+            caller.outbound().clone(),
+            caller.in_turn(),
+            mesh,
+            rid,
+        )))
     }
 
     /// A request, not submitted yet.
+    #[inline]
     pub fn request<Q: Message, R: Message>(&self, method: Method, request: Q) -> RequestCall<Q, R> {
-        RequestCall::new(Parts::new(&self.origin, self.target.clone(), None, method), request)
+        RequestCall::new(Parts::new(&self.0, method), request)
     }
 
     /// A one-way message, not submitted yet.
+    #[inline]
     pub fn send<M: Message>(&self, method: Method, message: M) -> SendCall<M> {
-        SendCall::new(Parts::new(&self.origin, self.target.clone(), None, method), message)
+        SendCall::new(Parts::new(&self.0, method), message)
     }
 }
 
 /// What both kinds of call are made of.
 struct Parts {
-    origin: Origin,
-    target: Target,
-    operation: OperationId,
+    way: Arc<Way>,
+    method: Method,
     timeout: Option<Duration>,
     metadata: Metadata,
     /// The first option that was refused; the call ends with it.
-    refused: Option<ArgumentError>,
+    refused: Option<Box<ArgumentError>>,
 }
 
 impl Parts {
-    fn new(origin: &Origin, target: Target, channel: Option<Hashed<ChannelName>>, method: Method) -> Self {
+    #[inline]
+    fn new(way: &Arc<Way>, method: Method) -> Self {
         Self {
-            origin: origin.clone(),
-            target,
-            operation: OperationId::of(channel, method.packet()),
-            timeout: method.timeout_ms.map(|millis| Duration::from_millis(u64::from(millis))),
+            way: way.clone(),
+            method,
+            timeout: None,
             metadata: Metadata::new(),
             refused: None,
         }
     }
 
     fn refuse(&mut self, error: ArgumentError) {
-        self.refused.get_or_insert(error);
+        self.refused.get_or_insert_with(|| Box::new(error));
     }
 
     fn metadata<K: Key>(&mut self, key: K, value: impl std::borrow::Borrow<K::Value>) {
@@ -195,20 +163,20 @@ impl Parts {
         self.metadata = metadata.clone();
     }
 
-    fn exchange(self, timeout: Option<Duration>) -> Result<Exchange, ArgumentError> {
+    /// The timeout of a request: the call's own, else the schema's, else the channel's or mesh's, else the host's.
+    #[inline]
+    fn request_timeout(&self) -> Duration {
+        let of_schema = || Some(Duration::from_millis(u64::from(self.method.timeout_ms?)));
+        self.timeout
+            .or_else(of_schema)
+            .unwrap_or_else(|| self.way.request_timeout())
+    }
+
+    #[inline]
+    fn exchange(self, timeout: Option<Duration>) -> Result<Exchange, Box<ArgumentError>> {
         match self.refused {
             Some(refused) => Err(refused),
-            None => {
-                let Origin { outbound, in_turn } = self.origin;
-                Ok(Exchange::new(
-                    outbound,
-                    in_turn,
-                    self.target,
-                    self.operation,
-                    self.metadata,
-                    timeout,
-                ))
-            }
+            None => Ok(Exchange::new(self.way, self.method, self.metadata, timeout)),
         }
     }
 }
@@ -229,6 +197,7 @@ pub struct RequestCall<Q, R> {
 }
 
 impl<Q: Message, R: Message> RequestCall<Q, R> {
+    #[inline]
     fn new(parts: Parts, request: Q) -> Self {
         Self {
             parts,
@@ -264,9 +233,9 @@ impl<Q: Message, R: Message> IntoFuture for RequestCall<Q, R> {
     type Output = Result<R, CallError>;
     type IntoFuture = RequestFuture<Q, R>;
 
+    #[inline]
     fn into_future(self) -> Self::IntoFuture {
-        let timeout = self.parts.timeout.or(self.parts.target.request_timeout());
-        let timeout = timeout.unwrap_or(self.parts.origin.outbound.request_timeout());
+        let timeout = self.parts.request_timeout();
         RequestFuture {
             running: Running::new(self.parts.exchange(Some(timeout)), self.request),
             reply: PhantomData,
@@ -276,7 +245,7 @@ impl<Q: Message, R: Message> IntoFuture for RequestCall<Q, R> {
 
 impl<Q, R> fmt::Debug for RequestCall<Q, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "RequestCall({})", self.parts.operation.packet())
+        write!(f, "RequestCall({})", self.parts.method.packet)
     }
 }
 
@@ -327,6 +296,7 @@ pub struct SendCall<M> {
 }
 
 impl<M: Message> SendCall<M> {
+    #[inline]
     fn new(parts: Parts, message: M) -> Self {
         Self { parts, message }
     }
@@ -348,6 +318,7 @@ impl<M: Message> IntoFuture for SendCall<M> {
     type Output = Result<(), CallError>;
     type IntoFuture = SendFuture<M>;
 
+    #[inline]
     fn into_future(self) -> Self::IntoFuture {
         SendFuture {
             running: Running::new(self.parts.exchange(None), self.message),
@@ -357,7 +328,7 @@ impl<M: Message> IntoFuture for SendCall<M> {
 
 impl<M> fmt::Debug for SendCall<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SendCall({})", self.parts.operation.packet())
+        write!(f, "SendCall({})", self.parts.method.packet)
     }
 }
 
@@ -386,16 +357,15 @@ impl<M> fmt::Debug for SendFuture<M> {
 
 /// An exchange together with the message it carries.
 struct Running<M> {
-    exchange: Result<Exchange, Option<ArgumentError>>,
-    waiting: Option<Waiting>,
+    exchange: Result<Exchange, Option<Box<ArgumentError>>>,
     message: M,
 }
 
 impl<M: Message> Running<M> {
-    fn new(exchange: Result<Exchange, ArgumentError>, message: M) -> Self {
+    #[inline]
+    fn new(exchange: Result<Exchange, Box<ArgumentError>>, message: M) -> Self {
         Self {
             exchange: exchange.map_err(Some),
-            waiting: None,
             message,
         }
     }
@@ -406,19 +376,17 @@ impl<M: Message> Running<M> {
             Ok(exchange) => exchange,
             Err(refused) => {
                 return match refused.take() {
-                    Some(refused) => Poll::Ready(Err(refused.into())),
+                    Some(refused) => Poll::Ready(Err((*refused).into())),
                     // Polled after its end, as no executor does.
                     None => Poll::Pending,
                 };
             }
         };
-        let mut step = exchange.poll(cx, &mut self.waiting);
+        let mut step = exchange.poll(cx);
         loop {
             let end = match step {
                 Step::Submit(ready) => {
-                    let submitted = codec::encode(&self.message, |payload| {
-                        exchange.submit(ready, payload, cx, &mut self.waiting)
-                    });
+                    let submitted = codec::encode(&self.message, |payload| exchange.submit(ready, payload, cx));
                     step = match submitted {
                         Ok(next) => next,
                         Err(error) => Step::Failed(ArgumentError::new("message", error.to_string()).into()),
@@ -430,7 +398,6 @@ impl<M: Message> Running<M> {
                 Step::Reply(reply) => Ok(reply),
                 Step::Failed(error) => Err(error),
             };
-            self.waiting = None;
             self.exchange = Err(None);
             return Poll::Ready(end);
         }

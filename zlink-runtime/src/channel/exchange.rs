@@ -14,48 +14,97 @@ use tokio::time::Instant;
 use crate::call::{Key, Waiting};
 use crate::clock;
 use crate::error::{ArgumentError, CallError, Error, ErrorKind, Execution};
-use crate::id::{ChannelName, LinkId, Rid};
+use crate::id::{ChannelName, LinkId, MeshName, Rid};
 use crate::limit::{PAYLOAD_BYTES, ROUTE_READY_TIME};
-use crate::mesh::{Lookup, OperationId, PeerLink};
+use crate::mesh::{Hashed, Lookup, PeerLink};
 use crate::message::metadata::Metadata;
 use crate::transport::{BoxFuture, Lane, Record, Refused};
 use crate::wire::{self, CallHead, OperationRef};
 
+use super::call::Method;
 use super::inbound::Inbound;
 use super::outbound::{HostState, LocalMesh, Outbound};
 use super::path::{ChannelPath, PathKind};
 
+/// Who calls, and where to: what all calls over one route have in common.
+#[derive(Debug)]
+pub(super) struct Way {
+    outbound: Outbound,
+    in_turn: bool,
+    /// Of a channel; none for Node direct.
+    channel: Option<Hashed<ChannelName>>,
+    target: Target,
+}
+
 /// Where an operation goes.
 #[derive(Clone, Debug)]
-pub(super) enum Target {
+enum Target {
     Channel(Arc<ChannelPath>),
     Node(LocalMesh, Rid),
     /// The name leads nowhere in this process; the error says which.
     Nowhere(Error),
 }
 
-impl Target {
+impl Way {
+    pub(super) fn to_channel(outbound: Outbound, in_turn: bool, channel: ChannelName) -> Self {
+        let target = match outbound.channel(&channel) {
+            Some(path) => Target::Channel(path),
+            None => {
+                let text = format!("channel {channel:?} is not registered in this process");
+                Target::Nowhere(Error::not_executed(ErrorKind::NotFound, text))
+            }
+        };
+        Self {
+            outbound,
+            in_turn,
+            channel: Some(Hashed::new(channel)),
+            target,
+        }
+    }
+
+    pub(super) fn to_node(outbound: Outbound, in_turn: bool, mesh: &MeshName, rid: Rid) -> Self {
+        let target = match outbound.mesh(mesh) {
+            Some(mesh) => Target::Node(mesh, rid),
+            None => {
+                let text = format!("this process has no node in mesh {mesh:?}");
+                Target::Nowhere(Error::not_executed(ErrorKind::NotFound, text))
+            }
+        };
+        Self {
+            outbound,
+            in_turn,
+            channel: None,
+            target,
+        }
+    }
+
+    /// The same caller's way to another channel.
+    pub(super) fn on(&self, channel: ChannelName) -> Self {
+        Self::to_channel(self.outbound.clone(), self.in_turn, channel)
+    }
+
     /// The timeout of requests there where neither call nor schema gives one.
-    pub(super) fn request_timeout(&self) -> Option<Duration> {
-        match self {
+    pub(super) fn request_timeout(&self) -> Duration {
+        let own = match &self.target {
             Target::Channel(path) => path.request_timeout,
             Target::Node(mesh, _) => mesh.path.request_timeout,
             Target::Nowhere(_) => None,
-        }
+        };
+        own.unwrap_or(self.outbound.request_timeout())
     }
 }
 
 /// Everything of an operation but its payload.
 pub(super) struct Exchange {
-    outbound: Outbound,
-    in_turn: bool,
-    target: Target,
-    operation: OperationId,
+    way: Arc<Way>,
+    method: Method,
     metadata: Metadata,
     /// Set for a request: how long from now, and then the moment itself.
     timeout: Option<Duration>,
     deadline: Option<Instant>,
     stage: Stage,
+    /// A request's entry, from when it waits for anything.
+    waiting: Option<Waiting>,
 }
 
 enum Stage {
@@ -107,39 +156,32 @@ thread_local! {
 }
 
 impl Exchange {
-    pub(super) fn new(
-        outbound: Outbound,
-        in_turn: bool,
-        target: Target,
-        operation: OperationId,
-        metadata: Metadata,
-        timeout: Option<Duration>,
-    ) -> Self {
+    #[inline]
+    pub(super) fn new(way: Arc<Way>, method: Method, metadata: Metadata, timeout: Option<Duration>) -> Self {
         Self {
-            outbound,
-            in_turn,
-            target,
-            operation,
+            way,
+            method,
             metadata,
             timeout,
             deadline: None,
             stage: Stage::Start,
+            waiting: None,
         }
     }
 
-    /// Goes on as far as it can. `waiting` is the request's entry, or nothing for a send.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>, waiting: &mut Option<Waiting>) -> Step {
-        if let Some(entry) = waiting
+    /// Goes on as far as it can.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Step {
+        if let Some(entry) = &mut self.waiting
             && let Poll::Ready(outcome) = entry.poll(cx)
         {
             let stage = std::mem::replace(&mut self.stage, Stage::Sent);
-            *waiting = None;
+            self.waiting = None;
             return match (stage, outcome) {
                 // Its link was lost while it waited for room there: nothing was submitted, to nobody.
-                (Stage::Room(_), Err(error)) if error.kind() == ErrorKind::Unavailable => self.again(cx, waiting),
+                (Stage::Room(_), Err(error)) if error.kind() == ErrorKind::Unavailable => self.again(cx),
                 (stage, outcome) => {
                     tracing::debug!(
-                        target: "zlink::flow", phase = "completed", packet_name = %self.operation.packet(),
+                        target: "zlink::flow", phase = "completed", packet_name = self.method.packet(),
                         error = outcome.as_ref().err().map(|error| tracing::field::display(error.kind()))
                     );
                     match outcome {
@@ -154,7 +196,7 @@ impl Exchange {
             };
         }
         match &mut self.stage {
-            Stage::Start => self.begin(cx, waiting),
+            Stage::Start => self.begin(cx),
             Stage::Route(finding) => match finding.as_mut().poll(cx) {
                 Poll::Pending => Step::Pending,
                 Poll::Ready(Ok(route)) => {
@@ -169,7 +211,7 @@ impl Exchange {
             Stage::Room(sending) => match sending.as_mut().poll(cx) {
                 Poll::Pending => Step::Pending,
                 Poll::Ready(Ok(())) => self.accepted(),
-                Poll::Ready(Err(Refused::Closed)) => self.again(cx, waiting),
+                Poll::Ready(Err(Refused::Closed)) => self.again(cx),
                 Poll::Ready(Err(refused)) => Step::Failed(refusal(refused)),
             },
             Stage::Sent => Step::Pending,
@@ -177,17 +219,17 @@ impl Exchange {
     }
 
     /// Finds somebody else: what waited for room is submitted to nobody yet.
-    fn again(&mut self, cx: &mut Context<'_>, waiting: &mut Option<Waiting>) -> Step {
-        *waiting = None;
+    fn again(&mut self, cx: &mut Context<'_>) -> Step {
+        self.waiting = None;
         self.stage = Stage::Start;
-        self.begin(cx, waiting)
+        self.begin(cx)
     }
 
     fn accepted(&mut self) -> Step {
         self.stage = Stage::Sent;
         tracing::debug!(
-            target: "zlink::flow", phase = "submitted", packet_name = %self.operation.packet(),
-            channel_name = self.operation.channel().map(ChannelName::as_str),
+            target: "zlink::flow", phase = "submitted", packet_name = self.method.packet(),
+            channel_name = self.channel().map(ChannelName::as_str),
             kind = if self.timeout.is_some() { "request" } else { "send" }
         );
         if self.timeout.is_some() {
@@ -197,10 +239,10 @@ impl Exchange {
         }
     }
 
-    fn begin(&mut self, cx: &mut Context<'_>, waiting: &mut Option<Waiting>) -> Step {
-        match self.outbound.state() {
+    fn begin(&mut self, cx: &mut Context<'_>) -> Step {
+        match self.way.outbound.state() {
             HostState::Serving => {}
-            HostState::Draining if self.in_turn => {}
+            HostState::Draining if self.way.in_turn => {}
             _ => return Step::Failed(Outbound::shutting_down().into()),
         }
         let left = self.time_left();
@@ -208,10 +250,12 @@ impl Exchange {
             Ok(Some(route)) => Step::Submit(Ready::new(route, left)),
             Ok(None) => {
                 // Its deadline ends the wait for a server too.
-                *waiting = self.deadline.map(|deadline| self.outbound.pending().register(deadline));
+                self.waiting = self
+                    .deadline
+                    .map(|deadline| self.way.outbound.pending().register(deadline));
                 self.stage = Stage::Route(self.find_route());
                 // Polled once, so that it wakes this call.
-                self.poll(cx, waiting)
+                self.poll(cx)
             }
             Err(error) => Step::Failed(error.into()),
         }
@@ -230,18 +274,18 @@ impl Exchange {
     }
 
     /// A request is registered before it is submitted, so that no reply can come unknown.
-    fn register(&self, link: LinkId, cx: &Context<'_>, waiting: &mut Option<Waiting>) -> Option<Key> {
+    fn register(&mut self, link: LinkId, cx: &Context<'_>) -> Option<Key> {
         let deadline = self.deadline?;
-        match waiting {
+        match &self.waiting {
             Some(entry) => entry.on_link(link),
-            None => *waiting = Some(self.outbound.pending().register_on(deadline, link, cx)),
+            None => self.waiting = Some(self.way.outbound.pending().register_on(deadline, link, cx)),
         }
-        waiting.as_ref().map(Waiting::key)
+        self.waiting.as_ref().map(Waiting::key)
     }
 
     /// Finds somebody without waiting; `None` where waiting may help.
     fn route(&self) -> Result<Option<Route>, Error> {
-        match &self.target {
+        match &self.way.target {
             Target::Nowhere(error) => Err(error.clone()),
             Target::Channel(path) => match (path.pick(), &path.kind) {
                 (Some(peer), _) => Ok(Some(Route::Link(peer))),
@@ -280,21 +324,21 @@ impl Exchange {
     /// Waits for somebody: for a server of a ClientServer channel as long as the call lasts, for the link of a known
     /// node one second.
     fn find_route(&self) -> BoxFuture<'static, Result<Route, Error>> {
-        let outbound = self.outbound.clone();
+        let outbound = self.way.outbound.clone();
         let send_timeout = if self.timeout.is_some() {
             None
         } else {
             outbound.send_timeout()
         };
-        let (text, kind, limit, target) = match &self.target {
+        let (text, kind, limit, target) = match &self.way.target {
             Target::Channel(path) => {
                 let text = format!("no server of channel {:?} was ready in time", path.name);
-                (text, ErrorKind::DeadlineExceeded, send_timeout, self.target.clone())
+                (text, ErrorKind::DeadlineExceeded, send_timeout, self.way.target.clone())
             }
             Target::Node(mesh, rid) => {
                 let text = format!("the link to {rid} in mesh {:?} was not ready in time", mesh.path.name);
                 let limit = send_timeout.unwrap_or(ROUTE_READY_TIME).min(ROUTE_READY_TIME);
-                (text, ErrorKind::Unavailable, Some(limit), self.target.clone())
+                (text, ErrorKind::Unavailable, Some(limit), self.way.target.clone())
             }
             Target::Nowhere(error) => {
                 let error = error.clone();
@@ -325,45 +369,32 @@ impl Exchange {
 
     /// Submits the encoded payload over the route that was found: once, and then the target is fixed. What waits after
     /// that wakes `cx`.
-    pub(super) fn submit(
-        &mut self,
-        ready: Ready,
-        payload: &[u8],
-        cx: &mut Context<'_>,
-        waiting: &mut Option<Waiting>,
-    ) -> Step {
+    pub(super) fn submit(&mut self, ready: Ready, payload: &[u8], cx: &mut Context<'_>) -> Step {
         if payload.len() > PAYLOAD_BYTES {
             return Step::Failed(too_large(payload.len(), PAYLOAD_BYTES).into());
         }
         let left = ready.left;
         match ready.route {
             Route::Own(own, rid) => {
-                let key = self.register(super::reply::LOCAL, cx, waiting);
+                let key = self.register(super::reply::LOCAL, cx);
                 let mut record = Vec::with_capacity(64 + payload.len());
                 self.head(&mut record, None, key.map(|key| (key, left)));
                 record.extend_from_slice(payload);
                 self.stage = Stage::Room(Inbound::deliver_local(own, rid, record.into()));
-                self.poll(cx, waiting)
+                self.poll(cx)
             }
-            Route::Link(peer) => self.submit_link(peer, left, payload, cx, waiting),
+            Route::Link(peer) => self.submit_link(peer, left, payload, cx),
         }
     }
 
-    fn submit_link(
-        &mut self,
-        mut peer: Arc<PeerLink>,
-        left: u32,
-        payload: &[u8],
-        cx: &mut Context<'_>,
-        waiting: &mut Option<Waiting>,
-    ) -> Step {
+    fn submit_link(&mut self, mut peer: Arc<PeerLink>, left: u32, payload: &[u8], cx: &mut Context<'_>) -> Step {
         let mut head = HEAD.take();
         // A link that has just ended takes nothing. Selection hears of it in a moment; there are at most as many such
         // links as candidates, and the bound only keeps a misbehaving selector from spinning.
         for _ in 0..64 {
             head.clear();
-            let key = self.register(peer.id(), cx, waiting);
-            self.head(&mut head, peer.operation(&self.operation), key.map(|key| (key, left)));
+            let key = self.register(peer.id(), cx);
+            self.head(&mut head, self.number_at(&peer), key.map(|key| (key, left)));
             let record = Record { head: &head, payload };
             match peer.try_send(Lane::Data, record) {
                 Ok(()) => {
@@ -374,12 +405,12 @@ impl Exchange {
                 Err(Refused::Full) => {
                     head.extend_from_slice(payload);
                     self.stage = Stage::Room(self.wait_for_room(&peer, head));
-                    return self.poll(cx, waiting);
+                    return self.poll(cx);
                 }
-                Err(Refused::Closed) => match (&self.target, self.route()) {
+                Err(Refused::Closed) => match (&self.way.target, self.route()) {
                     (Target::Channel(_), Ok(Some(Route::Link(next)))) => {
                         // What the lost link ended was never submitted.
-                        *waiting = None;
+                        self.waiting = None;
                         peer = next;
                     }
                     _ => break,
@@ -392,7 +423,7 @@ impl Exchange {
 
     fn wait_for_room(&self, peer: &Arc<PeerLink>, record: Vec<u8>) -> BoxFuture<'static, Result<(), Refused>> {
         let mut sending = peer.send(Lane::Data, record);
-        if let Target::Channel(path) = &self.target {
+        if let Target::Channel(path) = &self.way.target {
             let (path, link, room) = (path.clone(), peer.id(), sending);
             sending = Box::pin(async move {
                 tokio::select! {
@@ -403,7 +434,7 @@ impl Exchange {
             });
         }
         // A request is ended by its deadline, which its entry keeps.
-        match self.outbound.send_timeout().filter(|_| self.timeout.is_none()) {
+        match self.way.outbound.send_timeout().filter(|_| self.timeout.is_none()) {
             None => sending,
             Some(limit) => {
                 Box::pin(async move { tokio::time::timeout(limit, sending).await.unwrap_or(Err(Refused::Full)) })
@@ -411,16 +442,25 @@ impl Exchange {
         }
     }
 
+    fn channel(&self) -> Option<&ChannelName> {
+        self.way.channel.as_ref().map(|channel| &channel.name)
+    }
+
+    /// The number under which that peer lists the operation, if it does.
+    fn number_at(&self, peer: &PeerLink) -> Option<u32> {
+        peer.operation(self.way.channel.as_ref(), self.method.packet(), self.method.hash())
+    }
+
     fn head(&self, out: &mut Vec<u8>, number: Option<u32>, request: Option<(Key, u32)>) {
         let operation = match number {
             Some(number) => OperationRef::Number(number),
             None => OperationRef::Named {
-                channel: self.operation.channel().map_or("", ChannelName::as_str),
-                packet: self.operation.packet().as_str(),
+                channel: self.channel().map_or("", ChannelName::as_str),
+                packet: self.method.packet(),
             },
         };
         let request = request.map(|(key, left)| (key.to_wire(), left));
-        let to_channel = self.operation.channel().is_some();
+        let to_channel = self.way.channel.is_some();
         let metadata = self.metadata.as_bytes();
         wire::call(
             out,

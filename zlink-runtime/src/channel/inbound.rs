@@ -169,7 +169,10 @@ impl Inbound {
     }
 
     /// What is handled, in the order of its numbers: what the hello lists.
-    pub(crate) fn operations(&self) -> Operations {
+    ///
+    /// # Errors
+    /// Where two names cannot be told apart.
+    pub(crate) fn operations(&self) -> Result<Operations, String> {
         let mut ids: Vec<_> = self.numbers.iter().collect();
         ids.sort_unstable_by_key(|(_, number)| **number);
         Operations::new(ids.into_iter().map(|(id, _)| id.clone()).collect())

@@ -32,6 +32,8 @@ pub(crate) struct ChannelPath {
     selector: Selector<Arc<PeerLink>>,
     seen: Mutex<Seen>,
     changed: Notify,
+    #[cfg(feature = "testing")]
+    history: super::history::History,
 }
 
 /// The candidates as last told.
@@ -53,6 +55,8 @@ impl ChannelPath {
             selector: Selector::new(),
             seen: Mutex::new(Seen::default()),
             changed: Notify::new(),
+            #[cfg(feature = "testing")]
+            history: super::history::History::default(),
         }
     }
 
@@ -85,6 +89,13 @@ impl ChannelPath {
         if same {
             return;
         }
+        #[cfg(feature = "testing")]
+        self.history.push(super::history::Selection::Candidates(
+            candidates
+                .iter()
+                .map(|(rid, weight, _)| (rid.clone(), *weight))
+                .collect(),
+        ));
         let list = candidates.iter().map(|(id, weight, link)| Candidate {
             id: id.clone(),
             weight: *weight,
@@ -102,7 +113,18 @@ impl ChannelPath {
 
     /// The server that takes the next call, if there is one.
     pub(crate) fn pick(&self) -> Option<Arc<PeerLink>> {
-        self.selector.pick()
+        let picked = self.selector.pick();
+        #[cfg(feature = "testing")]
+        self.history.push(super::history::Selection::Picked(
+            picked.as_ref().map(|peer| peer.rid().clone()),
+        ));
+        picked
+    }
+
+    /// Every step of its selection so far.
+    #[cfg(feature = "testing")]
+    pub(crate) fn history(&self) -> Vec<super::history::Selection> {
+        self.history.steps()
     }
 
     /// Waits for a server. Dropping the future is harmless.

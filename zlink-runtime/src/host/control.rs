@@ -138,7 +138,8 @@ impl MeshNode<'_> {
         set_weight(&self.mesh.links, &channel.into(), weight)
     }
 
-    /// Adds an intent, and dials. `expected` is the only RID that is admitted there.
+    /// Adds an intent, and dials. `expected` is the only RID that is admitted there. An intent that is there already dials
+    /// now where it would have waited: after a refusal for good that is about a minute.
     ///
     /// # Errors
     /// Where the endpoint cannot be dialled by anybody: wrong, a wildcard, or port 0.
@@ -179,7 +180,8 @@ impl ChannelControl<'_> {
         }
     }
 
-    /// Adds an intent, and dials. `expected` is the only RID that is admitted there.
+    /// Adds an intent, and dials. `expected` is the only RID that is admitted there. An intent that is there already dials
+    /// now where it would have waited: after a refusal for good that is about a minute.
     ///
     /// # Errors
     /// Where the endpoint cannot be dialled by anybody, or this host has no Client role for the channel.

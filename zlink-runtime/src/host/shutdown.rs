@@ -1,9 +1,11 @@
 //! The way down: refuse new work, finish what was accepted, close links, stop. One order, one deadline.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tokio::sync::OnceCell;
+use parking_lot::Mutex;
+use tokio::sync::watch;
 
 use crate::channel::HostState;
 use crate::clock;
@@ -29,10 +31,13 @@ impl ShutdownError {
     }
 }
 
+type Stopped = Result<(), ShutdownError>;
+
 /// Makes a stop happen once, however many ask for it.
 #[derive(Debug, Default)]
 pub(super) struct Stopping {
-    result: OnceCell<Result<(), ShutdownError>>,
+    /// Where its end is told, once it has begun.
+    ended: Mutex<Option<watch::Receiver<Option<Stopped>>>>,
     abandoned: AtomicBool,
 }
 
@@ -40,12 +45,20 @@ impl Host {
     /// Stops the host: new work is refused, peers are told, accepted work is finished within the drain timeout, then
     /// all links close. Calls under way from outside handlers end with their replies or with `ShuttingDown`.
     ///
-    /// Asking again waits for the same end. Dropping the future does not undo a stop that has begun.
+    /// The stop goes on by itself, on the runtime that the host was started on: dropping the future, or the host, changes
+    /// nothing about it. Asking again waits for the same end.
     ///
     /// # Errors
-    /// Where accepted work had to be ended by force at the deadline. The host is stopped all the same.
+    /// Where accepted work had to be ended by force at the deadline, or with its tokio runtime. The host is stopped all
+    /// the same.
     pub async fn shutdown(&self) -> Result<(), ShutdownError> {
-        self.0.stopping.result.get_or_init(|| self.0.stop()).await.clone()
+        let mut ended = self.0.begin_stop();
+        let told = ended.wait_for(Option::is_some).await.map(|ended| ended.clone());
+        match told {
+            Ok(ended) => ended.unwrap_or(Ok(())),
+            // The runtime of the host is gone, and took the stop along.
+            Err(_) => self.0.stopped_with_its_runtime(),
+        }
     }
 
     /// Stops at once, however many handles there are, as the end of its process would.
@@ -56,7 +69,36 @@ impl Host {
 }
 
 impl Inner {
-    async fn stop(&self) -> Result<(), ShutdownError> {
+    fn begin_stop(self: &Arc<Self>) -> watch::Receiver<Option<Stopped>> {
+        let mut ended = self.stopping.ended.lock();
+        let begin = || {
+            let (tell, ended) = watch::channel(None);
+            let host = self.clone();
+            self.runtime.spawn(async move {
+                let stopped = host.stop().await;
+                tell.send_replace(Some(stopped));
+            });
+            ended
+        };
+        ended.get_or_insert_with(begin).clone()
+    }
+
+    fn stopped_with_its_runtime(&self) -> Stopped {
+        let jobs = self.queues.iter().map(|(queue, _)| {
+            let status = queue.status();
+            status.queued + status.active
+        });
+        let jobs = jobs.sum();
+        self.abandon();
+        let waited = Duration::ZERO;
+        if jobs == 0 {
+            Ok(())
+        } else {
+            Err(ShutdownError { jobs, waited })
+        }
+    }
+
+    async fn stop(&self) -> Stopped {
         let begin = clock::now();
         let deadline = begin + self.drain_timeout;
         tracing::info!(target: "zlink::runtime", event_id = "zlink.runtime.host.termination_changed", state = "draining");

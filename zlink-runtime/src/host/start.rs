@@ -13,7 +13,7 @@ use crate::error::{ConfigError, ErrorKind, StartError};
 use crate::execution::Workers;
 use crate::id::{Generation, Rid};
 use crate::limit::{DESCRIPTOR_BYTES, DISPATCH_LIMIT};
-use crate::mesh::{Links, LinksConfig, NodeInfo, NodeState, ObjectRole, Scope};
+use crate::mesh::{Links, LinksConfig, NodeInfo, NodeState, ObjectRole, Operations, Scope};
 use crate::message::codec;
 use crate::permit::HostPermits;
 use crate::random::Random;
@@ -122,6 +122,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     }
     ground.outbound.set_state(HostState::Serving);
     Ok(Host(Arc::new(Inner {
+        runtime: ground.runtime,
         outbound: ground.outbound,
         permits: ground.permits,
         workers: Mutex::new(Some(ground.workers)),
@@ -148,16 +149,21 @@ impl Ground {
         path
     }
 
-    fn links(&mut self, info: NodeInfo, budget: usize, upcall: Arc<Inbound>) -> Links {
+    fn links(&mut self, mut info: NodeInfo, budget: usize, upcall: Arc<Inbound>) -> Links {
+        let place = info.scope.to_string();
+        match upcall.operations() {
+            Ok(operations) => info.operations = operations,
+            Err(problem) => self.mistakes.push(ConfigError::new(&place, problem)),
+        }
         // Peers read no greater first record, so a node that describes itself in more would never be linked.
         let problem = match codec::encode(&info.to_wire(), <[u8]>::len) {
+            _ if info.is_too_much().is_some() => info.is_too_much(),
             Ok(bytes) if bytes + HEAD_BYTES <= DESCRIPTOR_BYTES => None,
             Ok(bytes) => Some(format!(
                 "needs {bytes} bytes to tell peers its channels and handlers; at most {DESCRIPTOR_BYTES} are allowed"
             )),
             Err(error) => Some(format!("cannot be described to peers: {error}")),
         };
-        let place = info.scope.to_string();
         self.mistakes
             .extend(problem.map(|problem| ConfigError::new(place, problem)));
         Links::new(LinksConfig {
@@ -252,7 +258,7 @@ impl Ground {
             security_identity: registered.socket.security_identity,
             max_message: registered.socket.max_message,
             state: NodeState::Serving,
-            operations: inbound.operations(),
+            operations: Operations::default(),
         };
         let links = self.links(info, registered.socket.link_budget, inbound.clone());
         let endpoint = self.listen(format!("mesh {:?}", name.as_str()), &links, listen).await;
@@ -273,7 +279,7 @@ impl Ground {
             ..
         } = plan;
         let random = self.random.clone();
-        let info = |scope: Scope, prefix: &str, channels, inbound: &Inbound| {
+        let info = |scope: Scope, prefix: &str, channels| {
             Rid::drawn(prefix, &random).map(|rid| NodeInfo {
                 scope,
                 rid,
@@ -285,7 +291,7 @@ impl Ground {
                 security_identity: registered.socket.security_identity.clone(),
                 max_message,
                 state: NodeState::Serving,
-                operations: inbound.operations(),
+                operations: Operations::default(),
             })
         };
         let inbound = |ground: &Self, channels: Vec<_>, paths| {
@@ -303,7 +309,7 @@ impl Ground {
             let channels = vec![(name.clone(), weight(&registration))];
             let queue = self.queue(registration.dispatch_limit, ErrorKind::Rejected);
             let inbound = inbound(self, vec![(name.clone(), registration.handlers, queue)], Vec::new());
-            if let Ok(info) = info(Scope::ChannelServer(name.clone()), "server", channels, &inbound) {
+            if let Ok(info) = info(Scope::ChannelServer(name.clone()), "server", channels) {
                 let links = self.links(info, registered.socket.link_budget, inbound);
                 let endpoint = self
                     .listen(format!("client_server {:?}", name.as_str()), &links, listen)
@@ -317,7 +323,7 @@ impl Ground {
         } else {
             let path = self.path(ChannelPath::new(name.clone(), PathKind::ClientServer, None));
             let inbound = inbound(self, Vec::new(), vec![path]);
-            let info = info(Scope::ChannelClient(name.clone()), "client", Vec::new(), &inbound);
+            let info = info(Scope::ChannelClient(name.clone()), "client", Vec::new());
             info.ok()
                 .map(|info| self.links(info, registered.socket.link_budget, inbound))
         };

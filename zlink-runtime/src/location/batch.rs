@@ -113,13 +113,10 @@ impl Batch {
         if keys.len() > BATCH_KEYS {
             return Some(format!("has {} keys; at most {BATCH_KEYS}", keys.len()));
         }
-        let mut bytes: usize = self.conditions.iter().map(|one| one.key().as_str().len()).sum();
         for mutation in &self.mutations {
-            bytes += mutation.key().as_str().len();
             let Mutation::Put { key, value, retention } = mutation else {
                 continue;
             };
-            bytes += value.len();
             if value.len() > STORE_VALUE_BYTES {
                 let len = value.len();
                 return Some(format!("gives {key:?} {len} bytes; at most {STORE_VALUE_BYTES}"));
@@ -128,7 +125,18 @@ impl Batch {
                 return Some(format!("keeps {key:?} for no time or more than a year"));
             }
         }
+        let bytes = self.bytes();
         (bytes > BATCH_BYTES).then(|| format!("has {bytes} bytes; at most {BATCH_BYTES}"))
+    }
+
+    /// Keys and values of both lists, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let conditions = self.conditions.iter().map(|one| one.key().as_str().len());
+        let mutations = self.mutations.iter().map(|one| match one {
+            Mutation::Put { key, value, .. } => key.as_str().len() + value.len(),
+            Mutation::Delete(key) => key.as_str().len(),
+        });
+        conditions.chain(mutations).sum()
     }
 
     /// What must hold; each key at most once.

@@ -47,3 +47,21 @@ impl StoreError {
         }
     }
 }
+
+/// A store that cannot be used from the beginning: its address is wrong, or it cannot be opened.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("store {store:?}: {problem}")]
+pub struct OpenError {
+    store: String,
+    problem: String,
+}
+
+impl OpenError {
+    /// For providers: what was to be opened, and what is wrong with it.
+    pub fn new(store: &str, problem: impl Into<String>) -> Self {
+        Self {
+            store: store.chars().take(200).collect(),
+            problem: problem.into(),
+        }
+    }
+}

@@ -105,6 +105,18 @@ impl Scan {
         self
     }
 
+    /// For providers whose cursors are the last key of a page: where the scan goes on.
+    ///
+    /// # Errors
+    /// [`StoreError::Argument`] where the cursor cannot be of this prefix.
+    pub fn key_cursor(&self) -> Result<Option<&str>, StoreError> {
+        match self.after.as_ref().map(|cursor| std::str::from_utf8(cursor.as_bytes())) {
+            None => Ok(None),
+            Some(Ok(key)) if key.starts_with(&self.prefix) => Ok(Some(key)),
+            Some(_) => Err(StoreError::argument("cursor", "is not of this store and prefix")),
+        }
+    }
+
     /// What every key of the page begins with.
     #[must_use]
     pub fn prefix(&self) -> &str {

@@ -1,4 +1,4 @@
-//! How long to wait before the next attempt: exponential, with full jitter. Pure; randomness is handed in.
+//! How long to wait before the next attempt: exponential with full jitter, or about a minute. Pure; randomness is handed in.
 
 use std::time::Duration;
 
@@ -26,6 +26,11 @@ impl Backoff {
     }
 }
 
+/// The pause after a refusal that stands until somebody changes something: 45 s to 75 s.
+pub(super) fn after_refusal(random: u64) -> Duration {
+    Duration::from_millis(45_000 + random % 30_000)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,5 +53,12 @@ mod tests {
         }
         backoff.reset();
         assert!(backoff.next(u64::MAX) < FIRST);
+    }
+
+    #[test]
+    fn a_refusal_is_asked_about_again_once_a_minute() {
+        for random in [0, 1, 29_999, 30_000, u64::MAX] {
+            assert!((45..75).contains(&after_refusal(random).as_secs()));
+        }
     }
 }

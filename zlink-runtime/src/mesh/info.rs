@@ -2,10 +2,8 @@
 
 use std::fmt;
 
-use rustc_hash::FxHashMap;
-
 use crate::id::{ChannelName, Generation, MAX_ID_BYTES, MeshName, PacketName, Rid, text_hash};
-use crate::limit::{ENDPOINT_BYTES, MAX_WEIGHT};
+use crate::limit::{DESCRIPTOR_CHANNELS, DESCRIPTOR_OPERATIONS, ENDPOINT_BYTES, MAX_WEIGHT};
 use crate::wire;
 
 pub(crate) use crate::wire::NodeState;
@@ -59,7 +57,6 @@ impl fmt::Display for Scope {
 /// Something that can be sent or requested: a packet of a channel, or of the node itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OperationId {
-    /// Of both names. Callers know it beforehand: every call looks an operation up.
     hash: u64,
     channel: Option<ChannelName>,
     packet: PacketName,
@@ -79,27 +76,23 @@ impl Hashed<ChannelName> {
     }
 }
 
+/// Of both names. Callers know those of the names beforehand: every call looks an operation up.
+fn joint_hash(channel: Option<u64>, packet: u64) -> u64 {
+    channel.map_or(0, |channel| channel.rotate_left(32)) ^ packet
+}
+
 impl OperationId {
     pub(crate) fn new(channel: Option<ChannelName>, packet: PacketName) -> Self {
-        let hash = text_hash(packet.as_str());
-        Self::of(channel.map(Hashed::new), Hashed { name: packet, hash })
-    }
-
-    pub(crate) fn of(channel: Option<Hashed<ChannelName>>, packet: Hashed<PacketName>) -> Self {
-        let hash = channel.as_ref().map_or(0, |channel| channel.hash.rotate_left(32));
+        let of_channel = channel.as_ref().map(|channel| text_hash(channel.as_str()));
         Self {
-            hash: hash ^ packet.hash,
-            channel: channel.map(|channel| channel.name),
-            packet: packet.name,
+            hash: joint_hash(of_channel, text_hash(packet.as_str())),
+            channel,
+            packet,
         }
     }
 
-    pub(crate) fn channel(&self) -> Option<&ChannelName> {
-        self.channel.as_ref()
-    }
-
-    pub(crate) fn packet(&self) -> &PacketName {
-        &self.packet
+    fn is(&self, channel: Option<&str>, packet: &str) -> bool {
+        self.packet.as_str() == packet && self.channel.as_ref().map(ChannelName::as_str) == channel
     }
 }
 
@@ -110,21 +103,53 @@ impl std::hash::Hash for OperationId {
 }
 
 /// What a receiver handles, by number. The number is what travels.
+///
+/// Peers choose the names, so it is an ordered list and no hash table: however they are chosen, a look-up takes the same
+/// few steps.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Operations {
-    numbers: FxHashMap<OperationId, u32>,
     list: Vec<OperationId>,
+    /// The hash and number of each, by hash; no hash is there twice.
+    numbers: Vec<(u64, u32)>,
 }
 
 impl Operations {
-    pub(crate) fn new(list: Vec<OperationId>) -> Self {
-        let numbers = list.iter().cloned().zip(0..).collect();
-        Self { numbers, list }
+    /// # Errors
+    /// Where one is listed twice, or two have the same hash, which nobody has by chance; the text says which.
+    pub(crate) fn new(list: Vec<OperationId>) -> Result<Self, String> {
+        let mut numbers: Vec<_> = list.iter().map(|operation| operation.hash).zip(0..).collect();
+        numbers.sort_unstable();
+        let clash = numbers.windows(2).find_map(|pair| match pair {
+            [(hash, _), (other, number)] if hash == other => list.get(*number as usize),
+            _ => None,
+        });
+        match clash {
+            Some(operation) => Err(format!(
+                "operation {:?} is listed twice, or another has its hash",
+                operation.packet
+            )),
+            None => Ok(Self { numbers, list }),
+        }
     }
 
-    pub(crate) fn number(&self, operation: &OperationId) -> Option<u32> {
-        self.numbers.get(operation).copied()
+    /// The number of an operation, from its names and their hashes.
+    pub(crate) fn number(&self, channel: Option<&Hashed<ChannelName>>, packet: &str, packet_hash: u64) -> Option<u32> {
+        let hash = joint_hash(channel.map(|channel| channel.hash), packet_hash);
+        let at = self.numbers.binary_search_by_key(&hash, |(other, _)| *other);
+        let (_, number) = self.numbers.get(at.ok()?)?;
+        let operation = self.list.get(*number as usize)?;
+        let channel = channel.map(|channel| channel.name.as_str());
+        operation.is(channel, packet).then_some(*number)
     }
+}
+
+/// Why a side with so many of each is not admitted, or does not start.
+fn too_many(channels: usize, operations: usize) -> Option<String> {
+    let problem = |what: &str, there: usize, most: usize| format!("lists {there} {what}; at most {most} are allowed");
+    if channels > DESCRIPTOR_CHANNELS {
+        return Some(problem("channels", channels, DESCRIPTOR_CHANNELS));
+    }
+    (operations > DESCRIPTOR_OPERATIONS).then(|| problem("operations", operations, DESCRIPTOR_OPERATIONS))
 }
 
 /// One side of a link, as it describes itself.
@@ -211,6 +236,9 @@ impl NodeInfo {
             let text = format!("it requires the capability {unknown:?}, which this side does not have");
             return Err(Refusal::new(wire::RejectReason::Capability, text));
         }
+        if let Some(text) = too_many(hello.channels.len(), hello.operations.len()) {
+            return Err(Refusal::new(wire::RejectReason::ResourceLimit, format!("it {text}")));
+        }
         let scope = match hello.topology {
             wire::Topology::RouteMesh => MeshName::new(&hello.scope).map(Scope::Mesh),
             wire::Topology::ClientServer if peer_is_server => ChannelName::new(&hello.scope).map(Scope::ChannelServer),
@@ -257,8 +285,13 @@ impl NodeInfo {
             security_identity: hello.security_identity,
             max_message: usize::try_from(hello.max_message).unwrap_or(usize::MAX),
             state: hello.state,
-            operations: Operations::new(operations.collect::<Result<_, _>>().map_err(bad_id)?),
+            operations: Operations::new(operations.collect::<Result<_, _>>().map_err(bad_id)?).map_err(invalid)?,
         })
+    }
+
+    /// Why no peer would admit this side, however right its parts are.
+    pub(crate) fn is_too_much(&self) -> Option<String> {
+        too_many(self.channels.len(), self.operations.list.len())
     }
 
     pub(crate) fn is_draining(&self) -> bool {
@@ -296,4 +329,47 @@ pub(super) fn channels_from_wire(channels: Vec<wire::ChannelServer>) -> Result<V
         return Err(refuse(format!("channel {:?} is listed twice", pair[0].0)));
     }
     Ok(checked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn operation(channel: &str, packet: &str) -> OperationId {
+        let channel = (!channel.is_empty()).then(|| ChannelName::new(channel).unwrap());
+        OperationId::new(channel, PacketName::new(packet).unwrap())
+    }
+
+    fn number(operations: &Operations, operation: &OperationId) -> Option<u32> {
+        let channel = operation.channel.clone().map(Hashed::<ChannelName>::new);
+        let packet = operation.packet.as_str();
+        operations.number(channel.as_ref(), packet, text_hash(packet))
+    }
+
+    #[test]
+    fn operations_are_found_by_both_names_and_by_nothing_else() {
+        let all: Vec<_> = (0..1000)
+            .map(|at| operation(["", "a", "b"][at % 3], &format!("packet.{}", at / 3)))
+            .collect();
+        let operations = Operations::new(all.clone()).unwrap();
+        for (operation, number) in all.iter().zip(0..) {
+            assert_eq!(super::tests::number(&operations, operation), Some(number));
+        }
+        assert_eq!(number(&operations, &operation("c", "packet.1")), None);
+        let of_another = text_hash("packet.1");
+        let same_hash = operations.number(None, "another", of_another);
+        assert_eq!(operations.number(None, "packet.1", of_another), Some(3));
+        assert_eq!(same_hash, None, "a hash alone is no match");
+    }
+
+    #[test]
+    fn what_is_listed_twice_or_collides_is_refused() {
+        let one = operation("a", "x");
+        assert!(Operations::new(vec![one.clone(), operation("", "x"), one.clone()]).is_err());
+        let collides = OperationId {
+            packet: PacketName::from_static("y"),
+            ..one.clone()
+        };
+        assert!(Operations::new(vec![one, collides]).is_err());
+    }
 }

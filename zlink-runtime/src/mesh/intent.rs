@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 use crate::clock;
 use crate::id::Rid;
@@ -12,7 +12,7 @@ use crate::transport::{CloseReason, Endpoint, TransportError};
 use crate::wire::{self, RejectReason};
 
 use super::PeerState;
-use super::backoff::Backoff;
+use super::backoff::{Backoff, after_refusal};
 use super::links::Inner;
 use super::sink::{Ended, LinkSink};
 
@@ -23,6 +23,8 @@ pub(crate) struct Intent {
     /// The only RID that is accepted there, where one is expected.
     pub(crate) expected: Option<Rid>,
     progress: Mutex<Progress>,
+    /// Somebody wants it to dial now.
+    asked: Notify,
 }
 
 #[derive(Clone, Debug)]
@@ -45,7 +47,13 @@ impl Intent {
             endpoint,
             expected,
             progress: Mutex::new(progress),
+            asked: Notify::new(),
         })
+    }
+
+    /// Ends the pause before the next attempt.
+    pub(super) fn ask(&self) {
+        self.asked.notify_one();
     }
 
     pub(crate) fn state(&self) -> PeerState {
@@ -80,59 +88,101 @@ impl Intent {
 /// A link that was there for this long was worth dialling at once again; one that ends sooner counts as a failure.
 const STEADY: Duration = Duration::from_secs(1);
 
-/// Makes the link of an intent again and again. Ends only where a refusal is for good.
+/// What an intent does after an attempt.
+enum Next {
+    /// Dials again soon.
+    Soon,
+    /// Dials again in about a minute: the answer stands until somebody changes something.
+    Seldom,
+}
+
+/// Makes the link of an intent again and again, until it is dropped.
 pub(super) async fn run(links: Arc<Inner>, intent: Arc<Intent>) {
     let mut backoff = Backoff::default();
-    let mut reported = false;
+    let mut reported = None;
     loop {
         let began = clock::now();
-        match attempt(&links, &intent).await {
-            Ok(Ended::AfterReady(reason)) => {
-                if began.elapsed() >= STEADY {
-                    backoff.reset();
-                }
-                reported = false;
-                // Where both sides had dialled, the other link is used now, and this intent has what it wanted.
-                if let Some(rid) = intent.rid() {
-                    links.until_no_link_to(&rid).await;
-                }
-                intent.failed(PeerState::NotConnected, reason);
-            }
-            Ok(Ended::BeforeReady(reason)) => intent.failed(PeerState::NotConnected, reason),
-            Ok(Ended::NotRequired) => {
-                intent.failed(PeerState::NotRequired, "neither side needs the link");
-                return;
-            }
-            Ok(Ended::Refused { refusal, rid, .. }) if refusal.reason == RejectReason::Duplicate => {
-                // Another link leads there; this intent has nothing to do until that one ends.
-                if let Some(rid) = rid {
-                    intent.is_ready(&rid);
-                    links.until_no_link_to(&rid).await;
-                }
-            }
-            Ok(Ended::Refused { refusal, by_peer, .. }) => {
-                let who = if by_peer { "the peer refused" } else { "refused" };
-                intent.failed(
-                    PeerState::NotConnected,
-                    format!("{who}: {:?}: {}", refusal.reason, refusal.text),
-                );
-                if refusal.reason == RejectReason::Identity {
-                    tracing::warn!(
-                        target: "zlink::runtime", endpoint = %intent.endpoint, text = refusal.text,
-                        "the endpoint leads to another identity; it is not dialled again"
-                    );
-                    return;
-                }
-            }
-            Err(error) => {
-                if !reported {
-                    tracing::info!(target: "zlink::runtime", endpoint = %intent.endpoint, %error, "not reachable yet");
-                    reported = true;
-                }
-                intent.failed(PeerState::NotConnected, error);
-            }
+        let ended = attempt(&links, &intent).await;
+        if let Ok(Ended::AfterReady(_)) = &ended
+            && began.elapsed() >= STEADY
+        {
+            backoff.reset();
         }
-        tokio::time::sleep(backoff.next(links.random().bits())).await;
+        let next = settle(&links, &intent, ended, &mut reported).await;
+        let random = links.random().bits();
+        let pause = match next {
+            Next::Soon => backoff.next(random),
+            Next::Seldom => after_refusal(random),
+        };
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = intent.asked.notified() => {}
+        }
+    }
+}
+
+/// Notes how an attempt ended. What hinders an intent is reported once, until something else does.
+async fn settle(
+    links: &Arc<Inner>,
+    intent: &Intent,
+    ended: Result<Ended, TransportError>,
+    reported: &mut Option<String>,
+) -> Next {
+    let mut is_news = |text: &str| reported.replace(text.to_owned()).as_deref() != Some(text);
+    match ended {
+        Ok(Ended::AfterReady(reason)) => {
+            *reported = None;
+            // Where both sides had dialled, the other link is used now, and this intent has what it wanted.
+            if let Some(rid) = intent.rid() {
+                links.until_no_link_to(&rid).await;
+            }
+            intent.failed(PeerState::NotConnected, reason);
+            Next::Soon
+        }
+        Ok(Ended::BeforeReady(reason)) => {
+            intent.failed(PeerState::NotConnected, reason);
+            Next::Soon
+        }
+        Ok(Ended::NotRequired) => {
+            let text = "neither side needs the link";
+            intent.failed(PeerState::NotRequired, text);
+            if is_news(text) {
+                tracing::info!(
+                    target: "zlink::runtime", endpoint = %intent.endpoint, "{text}; it is asked again about once a minute"
+                );
+            }
+            Next::Seldom
+        }
+        Ok(Ended::Refused { refusal, rid, .. }) if refusal.reason == RejectReason::Duplicate => {
+            // Another link leads there; this intent has nothing to do until that one ends.
+            if let Some(rid) = rid {
+                intent.is_ready(&rid);
+                links.until_no_link_to(&rid).await;
+            }
+            Next::Soon
+        }
+        Ok(Ended::Refused { refusal, by_peer, .. }) => {
+            let who = if by_peer { "the peer refused" } else { "refused" };
+            let text = format!("{who}: {:?}: {}", refusal.reason, refusal.text);
+            intent.failed(PeerState::NotConnected, &text);
+            if refusal.reason != RejectReason::Identity {
+                return Next::Soon;
+            }
+            if is_news(&text) {
+                tracing::warn!(
+                    target: "zlink::runtime", endpoint = %intent.endpoint, text,
+                    "the endpoint leads to another identity; it is asked again about once a minute"
+                );
+            }
+            Next::Seldom
+        }
+        Err(error) => {
+            intent.failed(PeerState::NotConnected, &error);
+            if is_news(&error.to_string()) {
+                tracing::info!(target: "zlink::runtime", endpoint = %intent.endpoint, %error, "not reachable yet");
+            }
+            Next::Soon
+        }
     }
 }
 
@@ -153,3 +203,6 @@ async fn attempt(links: &Arc<Inner>, intent: &Arc<Intent>) -> Result<Ended, Tran
 pub(super) fn hello(body: &[u8]) -> Vec<u8> {
     wire::service(wire::RecordKind::Hello, body)
 }
+
+#[cfg(test)]
+mod tests;

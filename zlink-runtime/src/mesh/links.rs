@@ -140,12 +140,16 @@ impl Links {
         early.into_iter().flatten().for_each(|link| self.0.accept(link));
     }
 
-    /// Adds an intent and begins to dial, unless all has stopped. An intent for the same endpoint and RID that is there already stays as it is.
+    /// Adds an intent and begins to dial, unless all has stopped. One for the same endpoint and RID that is there already
+    /// stays, and dials now where it would have waited.
     pub(crate) fn connect(&self, endpoint: Endpoint, expected: Option<Rid>) {
         let mut intents = self.0.intents.lock();
-        let known = |(intent, _): &(Arc<Intent>, _)| intent.endpoint == endpoint && intent.expected == expected;
-        if self.0.stopped.load(Ordering::Acquire) || intents.iter().any(known) {
+        if self.0.stopped.load(Ordering::Acquire) {
             return;
+        }
+        let same = |intent: &Intent| intent.endpoint == endpoint && intent.expected == expected;
+        if let Some((known, _)) = intents.iter().find(|(intent, _)| same(intent)) {
+            return known.ask();
         }
         // A changed expectation is a new intent; the one before must not keep dialling.
         intents.retain(|(intent, task)| {

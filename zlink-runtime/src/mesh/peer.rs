@@ -10,10 +10,10 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use crate::clock;
-use crate::id::{Generation, LinkId, Rid};
+use crate::id::{ChannelName, Generation, LinkId, Rid};
 use crate::transport::{BoxFuture, CloseReason, Lane, Link, Record, Refused};
 
-use super::info::{NodeInfo, OperationId, Operations};
+use super::info::{Hashed, NodeInfo, Operations};
 use super::liveness::Liveness;
 
 /// An admitted link.
@@ -86,8 +86,8 @@ impl PeerLink {
     }
 
     /// The number under which the peer lists an operation, if it does.
-    pub(crate) fn operation(&self, operation: &OperationId) -> Option<u32> {
-        self.operations.number(operation)
+    pub(crate) fn operation(&self, channel: Option<&Hashed<ChannelName>>, packet: &str, hash: u64) -> Option<u32> {
+        self.operations.number(channel, packet, hash)
     }
 
     /// Takes a record where there is room. A link that was given up takes no new ones.

@@ -11,10 +11,11 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
+use crate::channel::Selection;
 use crate::clock;
 use crate::error::StartError;
-use crate::host::{Host, HostBuilder, PeerStatus, ShutdownError};
-use crate::mesh::PeerState;
+use crate::host::{Host, HostBuilder, ShutdownError};
+use crate::id::ChannelName;
 use crate::random::Random;
 use crate::transport::simulated::Network;
 
@@ -84,6 +85,7 @@ type Configure = Arc<dyn Fn(HostBuilder) -> HostBuilder + Send + Sync>;
 pub struct Cluster(Arc<Inner>);
 
 struct Inner {
+    seed: u64,
     network: Network,
     random: Random,
     nodes: Mutex<BTreeMap<String, Node>>,
@@ -113,6 +115,7 @@ impl Cluster {
         );
         let random = Random::seeded(seed);
         Self(Arc::new(Inner {
+            seed,
             network: Network::new(random.bits()),
             random,
             nodes: Mutex::default(),
@@ -219,6 +222,12 @@ impl Cluster {
         self.names(|node| node.host.is_some())
     }
 
+    /// The seed that all of this follows from.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.0.seed
+    }
+
     /// The network: where connections are delayed, cut, broken and healed.
     #[must_use]
     pub fn network(&self) -> &Network {
@@ -230,7 +239,8 @@ impl Cluster {
         tokio::time::sleep(time).await;
     }
 
-    /// Lets time pass, a millisecond at a time, until `holds`, for at most `within`.
+    /// Lets time pass until `holds`, for at most `within`. It looks every millisecond at first, then more seldom: after
+    /// at most a twentieth more of the time that has passed, or 100 ms.
     ///
     /// # Panics
     /// Where that time is over: with what was expected, and how the cluster stands.
@@ -243,19 +253,21 @@ impl Cluster {
     ) -> impl Future<Output = ()> + use<F> {
         let (cluster, what, at) = (self.clone(), what.to_owned(), std::panic::Location::caller());
         async move {
-            let deadline = clock::now() + within;
+            let begun = clock::now();
+            let deadline = begun + within;
             while !holds() {
                 assert!(
                     clock::now() < deadline,
                     "{at}: not within {within:?}: {what}\n{}",
                     cluster.report()
                 );
-                tokio::time::sleep(Duration::from_millis(1)).await;
+                let pause = begun.elapsed() / 20;
+                tokio::time::sleep(pause.clamp(Duration::from_millis(1), Duration::from_millis(100))).await;
             }
         }
     }
 
-    /// Waits until every running node has a link to everyone it wants one to.
+    /// Waits until every endpoint that a running node dials has led to a link, and both ends of it can use it.
     ///
     /// # Panics
     /// Where that takes longer than `within`.
@@ -263,10 +275,15 @@ impl Cluster {
     pub fn ready(&self, within: Duration) -> impl Future<Output = ()> + use<> {
         let cluster = self.clone();
         self.until("every node linked with all it dials", within, move || {
-            cluster.hosts().iter().all(|(_, host)| {
-                let peers = host.topologies().into_iter().flat_map(|topology| topology.peers);
-                host.status().is_ready() && peers.into_iter().all(|peer| is_there(&peer))
-            })
+            let linked: Vec<_> = cluster.hosts().iter().map(|(_, host)| host.linked()).collect();
+            let nodes: Vec<_> = linked.iter().flat_map(|(_, nodes)| nodes).collect();
+            let both = nodes.iter().all(|(mesh, rid, peers)| {
+                let others = nodes
+                    .iter()
+                    .filter(|(other, node, _)| other == mesh && peers.contains(node));
+                others.into_iter().all(|(_, _, back)| back.contains(rid))
+            });
+            both && linked.iter().all(|(all, _)| *all)
         })
     }
 
@@ -360,14 +377,17 @@ impl Cluster {
     }
 }
 
+/// What a host's selection for a channel was given and what it picked, in order: the first 100,000 steps. Empty where the
+/// host is no client of the channel.
+#[must_use]
+pub fn selections(host: &Host, channel: &ChannelName) -> Vec<Selection> {
+    host.selections(channel)
+}
+
 #[track_caller]
 #[allow(clippy::panic, reason = "a test must not go on with a host that is not there")]
 fn stopped(name: &str) -> Host {
     panic!("node {name:?} does not run")
-}
-
-fn is_there(peer: &PeerStatus) -> bool {
-    !matches!(peer.state, PeerState::Connecting | PeerState::NotConnected)
 }
 
 /// Whether tokio's clock stands while real time passes.

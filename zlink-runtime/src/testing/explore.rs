@@ -11,6 +11,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::Cluster;
+use crate::transport::simulated::Network;
 
 /// Repeats one seed.
 const ONE: &str = "ZLINK_SIM_SEED";
@@ -82,18 +83,34 @@ pub fn explore(seeds: u64, test: impl AsyncFn(Cluster) + Sync) {
     }
 }
 
+#[allow(clippy::panic, reason = "that is how a test fails")]
 fn run(seed: u64, test: &impl AsyncFn(Cluster)) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
         .build();
-    match runtime {
-        Ok(runtime) => runtime.block_on(async {
-            let cluster = Cluster::new(seed);
-            let ended = tokio::time::timeout(FOREVER, test(cluster.clone())).await;
-            assert!(ended.is_ok(), "it hangs\n{}", cluster.report());
-        }),
-        Err(error) => assert!(false, "no runtime: {error}"),
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => panic!("no runtime: {error}"),
+    };
+    runtime.block_on(async {
+        let cluster = Cluster::new(seed);
+        let _traced = Traced(cluster.network().clone());
+        let ended = tokio::time::timeout(FOREVER, test(cluster.clone())).await;
+        assert!(ended.is_ok(), "it hangs\n{}", cluster.report());
+    });
+}
+
+/// Prints what happened where a repeated run fails.
+struct Traced(Network);
+
+impl Drop for Traced {
+    fn drop(&mut self) {
+        if thread::panicking() && std::env::var_os(ONE).is_some() {
+            for event in self.0.trace() {
+                println!("{event}");
+            }
+        }
     }
 }
 

@@ -3,3 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may")]
 
 mod basics;
+mod dice;
+mod faults;
+mod liveness;
+mod once;
+mod order;
+mod rest;
+mod storm;
+mod terminal;
+mod work;
+mod world;

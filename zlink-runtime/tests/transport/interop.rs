@@ -12,9 +12,11 @@ use zlink_runtime::transport::zmtp::{
     Command as Zmtp, Decoder, FrameLimits, Handshake, Head, Properties, Role, Security, encode_pong,
     encode_subscription, frame_head,
 };
-use zlink_runtime::transport::{Lanes, Offer, SocketType, Transport};
+use zlink_runtime::transport::{Lanes, Offer, SocketType};
 
-use crate::kit::*;
+use zlink_runtime::testing::transport::kit::*;
+
+use crate::link::rig;
 
 /// The interpreter of the Python environment that all interop tests share. No test passes without it.
 fn python() -> &'static str {
@@ -94,7 +96,7 @@ async fn exchange(mut peer: Peer, server: &Echo) {
 }
 
 async fn against_us(role: &str, socket: SocketType) {
-    let server = Echo::bind(&transport(), "tcp://127.0.0.1:0").await;
+    let server = Echo::bind(&rig(), "tcp://127.0.0.1:0").await;
     let peer = Peer::start(role, "connect", server.endpoint().as_str()).await;
     exchange(peer, &server).await;
     assert_eq!(server.accepted(), 1, "it reconnected");
@@ -105,12 +107,15 @@ async fn against_us(role: &str, socket: SocketType) {
 }
 
 async fn and_back(role: &str, socket: SocketType) {
-    let server = Echo::bind(&transport(), "tcp://127.0.0.1:0").await;
+    let server = Echo::bind(&rig(), "tcp://127.0.0.1:0").await;
     let mut peer = Peer::start(role, "bind", "tcp://127.0.0.1:*").await;
     let endpoint = peer.line().await.parse().unwrap();
     if role == "ROUTER" {
         // The others would give their first message to it.
-        let two = transport().dial(&endpoint, offer("two-lanes", &server.permits)).await;
+        let two = rig()
+            .transport()
+            .dial(&endpoint, offer("two-lanes", &server.permits))
+            .await;
         assert!(two.is_err(), "a plain peer has no second lane: {two:?}");
     }
     let offer = Offer {
@@ -120,7 +125,7 @@ async fn and_back(role: &str, socket: SocketType) {
     };
     server
         .acceptor()
-        .accepted(transport().dial(&endpoint, offer).await.unwrap());
+        .accepted(rig().transport().dial(&endpoint, offer).await.unwrap());
     exchange(peer, &server).await;
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
+use super::history::History;
 use crate::limit::PAGE_BYTES;
 use crate::location::{
     Batch, Condition, Cursor, Key, Mutation, Page, Revision, Scan, StoreError, StoreTime, Stored, Written,
@@ -11,12 +12,13 @@ use crate::location::{
 /// Expired records that one write sweeps out.
 const SWEEP: usize = 16;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Table {
     records: BTreeMap<Key, Stored>,
     /// Of the records that expire, when; for the sweep.
     expiries: BTreeSet<(StoreTime, Key)>,
     last: Option<Revision>,
+    history: Option<History>,
 }
 
 impl Table {
@@ -35,19 +37,21 @@ impl Table {
         }
         let issued = self.last.map_or(0, Revision::get);
         let revision = Revision::new(issued + 1).ok_or(StoreError::Exhausted)?;
+        if let Some(history) = &mut self.history {
+            let keys = batch.mutations().iter().map(|mutation| mutation.key());
+            let replaced = keys.map(|key| (key.clone(), self.records.get(key).cloned()));
+            history.remember(self.last, replaced.collect());
+        }
         self.last = Some(revision);
         for mutation in batch.mutations() {
             self.remove(mutation.key());
             if let Mutation::Put { key, value, retention } = mutation {
-                let expiry = retention.map(|span| now.after(span));
-                self.expiries.extend(expiry.map(|expiry| (expiry, key.clone())));
-                let value = value.clone();
                 let stored = Stored {
-                    value,
+                    value: value.clone(),
                     revision,
-                    expiry,
+                    expiry: retention.map(|span| now.after(span)),
                 };
-                self.records.insert(key.clone(), stored);
+                self.insert(key.clone(), stored);
             }
         }
         self.sweep(now);
@@ -55,11 +59,7 @@ impl Table {
     }
 
     pub(super) fn scan(&self, scan: &Scan, now: StoreTime) -> Result<Page, StoreError> {
-        let after = match scan.cursor().map(|cursor| std::str::from_utf8(cursor.as_bytes())) {
-            None => None,
-            Some(Ok(key)) if key.starts_with(scan.prefix()) => Some(key),
-            Some(_) => return Err(StoreError::argument("cursor", "is not of this store and prefix")),
-        };
+        let after = scan.key_cursor()?;
         let from = after.map_or(Bound::Included(scan.prefix()), Bound::Excluded);
         let mut rest = self
             .records
@@ -95,9 +95,42 @@ impl Table {
         self.last = self.last.max(Some(revision));
     }
 
+    /// Remembers the last batches from now on.
+    pub(super) fn keep_history(&mut self) {
+        self.history.get_or_insert_default();
+    }
+
+    /// The older states that can be shown and hold at least what `seen` holds.
+    pub(super) fn states(&self, seen: Option<Revision>) -> impl Iterator<Item = Option<Revision>> {
+        self.history.iter().flat_map(move |history| history.states(seen))
+    }
+
+    /// All of it as it was at `state`.
+    pub(super) fn back_to(&self, state: Option<Revision>) -> Table {
+        let mut table = self.clone();
+        for (key, stored) in self.history.iter().flat_map(|history| history.back_to(state)) {
+            table.remove(key);
+            if let Some(stored) = stored {
+                table.insert(key.clone(), stored.clone());
+            }
+        }
+        table.last = state;
+        table
+    }
+
+    /// The last batch that was applied.
+    pub(super) const fn last(&self) -> Option<Revision> {
+        self.last
+    }
+
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.records.len()
+    }
+
+    fn insert(&mut self, key: Key, stored: Stored) {
+        self.expiries.extend(stored.expiry.map(|expiry| (expiry, key.clone())));
+        self.records.insert(key, stored);
     }
 
     fn remove(&mut self, key: &Key) {

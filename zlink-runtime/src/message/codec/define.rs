@@ -1,8 +1,7 @@
 //! What generated code is written in: one macro per kind of type, which declares it together with its codec.
 //!
 //! So generated files stay about as long as their schemas, and whoever reads one sees fields and rules, not plumbing.
-//! Users compile what these expand to, per field: so errors are returned by `match`, since each `?` has rustc look up a
-//! conversion (a tenth of the whole check). Each kind of field is a pair of functions of one name, on [`Writer`](super::Writer) and [`Table`](super::Table).
+//! Each kind of field is a pair of functions of one name, on [`Writer`](super::Writer) and [`Table`](super::Table).
 
 /// A message: `"<schema name>" => pub struct Name { field: Type => kind(id, "name")<rules>, … } slots [field …]`,
 /// where the slots name all fields in the order they are written.
@@ -30,13 +29,10 @@ macro_rules! __zlink_message {
                 &self,
                 writer: &mut $crate::message::codec::Writer,
             ) -> $crate::message::codec::Result<$crate::message::codec::Offset, $crate::message::codec::EncodeError> {
-                $(let $field = match writer.$kind(
+                $(let $field = writer.$kind(
                     $crate::message::codec::Field::new($id, $text)$(.$rule($($bound)?))*,
                     &self.$field,
-                ) {
-                    $crate::message::codec::Ok(written) => written,
-                    $crate::message::codec::Err(error) => return $crate::message::codec::Err(error),
-                };)*
+                )?;)*
                 let mut table = writer.table()?;
                 $($crate::message::codec::Slot::put($slot, &mut table);)*
                 $crate::message::codec::Ok(table.end())
@@ -47,12 +43,9 @@ macro_rules! __zlink_message {
             ) -> $crate::message::codec::Result<Self, $crate::message::codec::DecodeError> {
                 let mut table = at.table()?;
                 $crate::message::codec::Ok(Self {$(
-                    $field: match table.$kind(
+                    $field: table.$kind(
                         $crate::message::codec::Field::new($id, $text)$(.$rule($($bound)?))*,
-                    ) {
-                        $crate::message::codec::Ok(read) => read,
-                        $crate::message::codec::Err(error) => return $crate::message::codec::Err(error),
-                    },
+                    )?,
                 )*})
             }
         }

@@ -13,6 +13,9 @@ use crate::transport::zmtp::{encode_ping, encode_pong, frame_head};
 use crate::transport::{Flow, Record, Refused};
 use crate::wire;
 
+/// Those that wait for room go on once this part of the budget is free.
+const RESUME_PART: usize = 4;
+
 /// A sender that waits for room. One with `granted` holds it already and has yet to be polled.
 struct Waiting {
     id: u64,
@@ -108,12 +111,13 @@ impl SendQueue {
         self.delimiter
     }
 
-    /// Takes a record if there is room and nobody waits.
+    /// Takes a record if there is room and nobody waits for some. Whoever was granted room and has yet to come for it
+    /// does not hold others back: else every sender in a crowd would wait for its turn with every record.
     pub(super) fn try_push(&self, record: Record<'_>) -> Result<(), Refused> {
         let mut inner = self.inner.lock();
         inner.check(record.len())?;
         let charge = record.len() + PREFIX;
-        if !inner.waiting.is_empty() || !inner.fits(charge) {
+        if inner.is_crowded() || !inner.fits(charge) {
             return Err(Refused::Full);
         }
         inner.used += charge;
@@ -351,6 +355,11 @@ impl Inner {
         !self.paused && (self.used == 0 || self.used + charge <= self.budget)
     }
 
+    /// Whether anybody waits for room. Room is granted in order, so the last in line tells.
+    fn is_crowded(&self) -> bool {
+        self.waiting.back().is_some_and(|last| !last.granted)
+    }
+
     fn find(&self, id: u64) -> Option<usize> {
         let at = self.waiting.partition_point(|waiting| waiting.id < id);
         self.waiting
@@ -423,10 +432,12 @@ impl Inner {
         {
             self.spare = spare;
         }
-        if self.waiting.is_empty() {
-            Vec::new()
-        } else {
+        // Not with every message: then each would make room for one record of each sender that waits, and all of them
+        // would wait again. A record that needs more room than this gets it a little later.
+        if self.is_crowded() && self.used <= self.budget - self.budget / RESUME_PART {
             self.grant()
+        } else {
+            Vec::new()
         }
     }
 }

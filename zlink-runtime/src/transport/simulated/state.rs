@@ -180,6 +180,27 @@ impl State {
         }
     }
 
+    /// Takes back all conditions; what is under way arrives at the usual time.
+    pub(super) fn calm(&mut self, now: Instant) {
+        self.usual = Conditions::default();
+        self.paths.clear();
+        let soon = now + self.usual.latency;
+        let all: Vec<_> = self.connections.keys().copied().collect();
+        for connection in all {
+            for side in 0..2 {
+                let at = EndId { connection, side };
+                let Some(end) = self.end(at) else { continue };
+                end.latest = end.latest.min(soon);
+                for (due, _) in &mut end.flying {
+                    *due = soon.min(*due);
+                }
+                if end.armed.is_some() {
+                    self.arm(at);
+                }
+            }
+        }
+    }
+
     pub(super) fn cuts(&self) -> Vec<(NodeId, NodeId)> {
         self.cut.iter().copied().collect()
     }

@@ -1,7 +1,7 @@
 //! Chapter 01, section 6: what a peer says before and while it is linked, and what it must not say.
 
 use zlink_generated::zlink_wire::{
-    ChannelServer, Hello, NodeState, ObjectRole, RecordKind, Reject, RejectReason, Topology, Update,
+    ChannelServer, Hello, NodeState, ObjectRole, Operation, RecordKind, Reject, RejectReason, Topology, Update,
 };
 use zlink_runtime::id::Rid;
 use zlink_runtime::{HostPhase, PeerState, TopologyPhase};
@@ -23,6 +23,10 @@ async fn each_field_of_a_hello_can_prevent_readiness() {
     let channel = |name: &str, weight| ChannelServer {
         name: name.into(),
         weight,
+    };
+    let operation = |channel: &str, packet: &str| Operation {
+        channel: channel.into(),
+        packet: packet.into(),
     };
     type Change<'a> = Box<dyn Fn(&mut Hello) + 'a>;
     let changes: Vec<(RejectReason, Change<'_>)> = vec![
@@ -85,6 +89,22 @@ async fn each_field_of_a_hello_can_prevent_readiness() {
         (
             RejectReason::InvalidDescriptor,
             Box::new(|hello| hello.channels = vec![channel("a", 1), channel("a", 2)]),
+        ),
+        (
+            RejectReason::InvalidDescriptor,
+            Box::new(|hello| hello.operations = vec![operation("a", "p"), operation("", "p"), operation("a", "p")]),
+        ),
+        (
+            RejectReason::InvalidDescriptor,
+            Box::new(|hello| hello.operations = vec![operation("a", "")]),
+        ),
+        (
+            RejectReason::ResourceLimit,
+            Box::new(|hello| hello.channels = (0..4097).map(|at| channel(&at.to_string(), 1)).collect()),
+        ),
+        (
+            RejectReason::ResourceLimit,
+            Box::new(|hello| hello.operations = (0..16_385).map(|at| operation("", &at.to_string())).collect()),
         ),
     ];
     for (at, (reason, change)) in changes.into_iter().enumerate() {

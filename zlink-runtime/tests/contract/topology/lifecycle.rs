@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
-use zlink_generated::contract::{ORDERS, STOCK, orders_client, orders_server, stock_client, stock_server};
+use zlink_generated::contract::{ORDERS, STOCK, desk_client, orders_client, orders_server, stock_client, stock_server};
 use zlink_generated::zlink_wire::{Hello, RecordKind, Topology};
 use zlink_runtime::error::{ErrorKind, Execution};
+use zlink_runtime::id::Rid;
 use zlink_runtime::{Host, HostPhase, PeerState, TopologyPhase};
 
 use super::targets;
 use crate::kit::{
-    ANY, Desk, Raw, client, connections, endpoint, failure, free_port, hello_of, is_free, linked, node, note,
-    peer_state, rid_of, server, settle, soon, spawn, until, who, who_at,
+    ANY, Desk, Raw, SHOP, client, connections, endpoint, failure, free_port, hello_of, is_free, linked, node, note,
+    peer_state, port_of, rid_of, server, settle, soon, spawn, until, who, who_at,
 };
 
 /// REQ: NET-706, CH-304, NET-409
@@ -258,4 +259,71 @@ async fn a_stop_has_one_order_and_nothing_runs_after_it() {
     settle().await;
     assert_eq!(desk.runs(), 2);
     assert_eq!(other.runs(), 1);
+}
+
+/// Whoever asked for the stop may lose interest, and let go of the host as well: it still ends in order.
+///
+/// REQ: NET-1007, EX-104
+#[tokio::test]
+async fn a_stop_that_has_begun_needs_nobody_to_wait_for_it() {
+    for keeps_the_host in [true, false] {
+        let desk = Desk::new("s");
+        let s = server("s", 100, &desk).await;
+        let c = client("c", &[&s]).await;
+        let held = spawn(orders_client(&c).ask(note("hold", 1)));
+        desk.reached(1).await;
+        let port = port_of(&s);
+        let kept = keeps_the_host.then(|| s.clone());
+        let mut stop = Box::pin(async move { s.shutdown().await });
+        let polled = std::future::poll_fn(|cx| std::task::Poll::Ready(stop.as_mut().poll(cx).is_pending()));
+        assert!(polled.await);
+        drop(stop);
+        until("the drain to be seen", || targets(&c).is_empty()).await;
+        assert!(!held.is_finished());
+        desk.gate().open();
+        assert_eq!(soon("the accepted call", held).await.unwrap().unwrap().text, "s");
+        until("the port to be free", || is_free(port)).await;
+        if let Some(host) = kept {
+            soon("the same end", host.shutdown()).await.unwrap();
+            assert_eq!(host.status().phase, HostPhase::Stopped);
+        }
+    }
+}
+
+/// A host whose last handle goes without a stop ends at once, and leaves no task, no socket and no waiting caller.
+///
+/// REQ: NET-1003, NET-911, ERR-209
+#[tokio::test]
+async fn a_host_that_is_dropped_leaves_nothing_behind() {
+    let desk = Desk::new("s");
+    let other = server("o", 100, &Desk::new("o")).await;
+    let c = client("c", &[&other]).await;
+    let alive = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let before = alive();
+    let s = server("s", 100, &desk).await;
+    s.mesh("shop").unwrap().connect(&endpoint(&c), None).unwrap();
+    linked(&c, &rid_of(&s)).await;
+    let into = spawn(desk_client(&c, &SHOP, rid_of(&s)).ask(note("never", 1)));
+    desk.reached(1).await;
+    let silent = Raw::join(&endpoint(&s), &hello_of("silent")).await;
+    linked(&s, &Rid::new("silent").unwrap()).await;
+    let out = spawn(desk_client(&s, &SHOP, Rid::new("silent").unwrap()).ask(note("", 2)));
+    silent.heard(RecordKind::NodeRequest).await;
+    let port = port_of(&s);
+    drop(s);
+    let (kind, execution) = failure(soon("the caller outside", into).await.unwrap());
+    assert_eq!(execution, Execution::Unknown);
+    assert!(
+        matches!(kind, ErrorKind::ShuttingDown | ErrorKind::Unavailable),
+        "{kind}: told by the host, or by its absence"
+    );
+    assert_eq!(
+        failure(soon("its own caller", out).await.unwrap()),
+        (ErrorKind::ShuttingDown, Execution::Unknown)
+    );
+    silent.ended().await;
+    drop(silent);
+    until("the port to be free", || is_free(port)).await;
+    until("the handler to be gone", || desk.dropped() == [1]).await;
+    until("its tasks to be gone", || alive() <= before).await;
 }

@@ -2,19 +2,19 @@
 
 use std::time::{Duration, Instant};
 
-use zlink_runtime::id::Generation;
-use zlink_runtime::permit::HostPermits;
-use zlink_runtime::transport::{Endpoint, Lane, Link, Offer, Transport};
+use crate::id::Generation;
+use crate::permit::HostPermits;
+use crate::transport::{Endpoint, Lane, Link, Offer};
 
-use crate::kit::*;
+use super::Rig;
+use super::kit::*;
+use super::process::{Child, limit_descriptors, raise_descriptors, resident};
 
-/// REQ: PM-37, PM-73, NET-909, NET-912
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn slow_stopped_and_killed_peers_leave_sixteen_others_served() {
-    let server = Echo::bind(&transport(), "tcp://127.0.0.1:0").await;
+pub(super) async fn slow_stopped_and_killed_peers_leave_sixteen_others_served(rig: Rig) {
+    let server = Echo::bind(&rig, "tcp://127.0.0.1:0").await;
     let mut children = Vec::new();
     for role in ["hold-everything", "echo", "echo"] {
-        children.push(Child::start(role, server.endpoint().as_str()).await);
+        children.push(Child::start(&rig, role, server.endpoint().as_str()).await);
         assert_eq!(children.last_mut().unwrap().line().await, "linked");
     }
     until("three accepted", || server.accepted() == 3).await;
@@ -62,21 +62,17 @@ async fn many(server: &Echo, count: usize) -> Vec<End> {
     ends
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_hundred_peers() {
-    raise_descriptors();
-    let server = Echo::bind(&transport(), "tcp://127.0.0.1:0").await;
-    let peers = many(&server, 200).await;
-    futures_all(peers.iter().map(|peer| peer.round_trips(20))).await;
+pub(super) async fn two_hundred_peers(rig: Rig) {
+    let (server, peers) = two_hundred(&rig).await;
     assert_eq!((server.accepted(), server.permits.in_use()), (200, 0));
     drop(peers);
     until("all are gone", || server.closed() == 200).await;
 }
 
 /// Old and new links of one identity come and go at once; the end of one is the end of no other.
-pub(crate) async fn reconnects(count: usize) {
+async fn reconnects(rig: &Rig, count: usize) {
     raise_descriptors();
-    let server = Echo::bind(&transport(), "tcp://127.0.0.1:0").await;
+    let server = Echo::bind(rig, "tcp://127.0.0.1:0").await;
     let peers = (0..8).map(|peer| {
         let server = &server;
         async move {
@@ -104,20 +100,18 @@ pub(crate) async fn reconnects(count: usize) {
     assert_eq!(server.permits.in_use(), 0);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_thousand_reconnects_with_fixed_identities() {
-    reconnects(2000).await;
+pub(super) async fn two_thousand_reconnects_with_fixed_identities(rig: Rig) {
+    reconnects(&rig, 2000).await;
 }
 
-/// REQ: NET-607
-#[tokio::test]
-async fn each_link_tells_the_run_of_its_peer_and_ends_alone() {
-    let (transport, permits) = (transport(), HostPermits::new(100));
-    let mut server = Server::bind(&transport, "tcp://127.0.0.1:0", offer("server", &permits)).await;
+pub(super) async fn each_link_tells_the_run_of_its_peer_and_ends_alone(rig: Rig) {
+    let permits = HostPermits::new(100);
+    let mut server = Server::bind(&rig, "tcp://127.0.0.1:0", offer("server", &permits)).await;
     let mut ends = Vec::new();
     for token in [5, 6] {
         let generation = Generation::from_wire(token).unwrap();
-        let dialled = transport
+        let dialled = rig
+            .transport()
             .dial(
                 server.endpoint(),
                 Offer {
@@ -134,7 +128,7 @@ async fn each_link_tells_the_run_of_its_peer_and_ends_alone() {
     assert_ne!(ends[0].1.link.id(), ends[1].1.link.id());
     let (old, _) = ends.remove(0);
     old.link
-        .close(zlink_runtime::transport::CloseReason::Local("replaced"), Duration::ZERO);
+        .close(crate::transport::CloseReason::Local("replaced"), Duration::ZERO);
     until("the old one ends", || old.heard.reason().is_some()).await;
     let (new, accepted) = &ends[0];
     new.link.send(Lane::Data, record(ORDINARY, 1, 0)).await.unwrap();
@@ -142,14 +136,10 @@ async fn each_link_tells_the_run_of_its_peer_and_ends_alone() {
     assert_eq!(accepted.heard.reason(), None);
 }
 
-#[tokio::test]
-async fn frames_of_sixteen_mebibytes() {
+pub(super) async fn frames_of_sixteen_mebibytes(rig: Rig) {
     let size = 16 << 20;
-    for lanes in [
-        zlink_runtime::transport::Lanes::One,
-        zlink_runtime::transport::Lanes::Two,
-    ] {
-        let (client, server, _bound) = linked("tcp://127.0.0.1:0", |offer| {
+    for lanes in [crate::transport::Lanes::One, crate::transport::Lanes::Two] {
+        let (client, server, _bound) = linked(&rig, "tcp://127.0.0.1:0", |offer| {
             (offer.max_record, offer.lanes) = (size, lanes);
         })
         .await;
@@ -170,16 +160,14 @@ async fn frames_of_sixteen_mebibytes() {
     }
 }
 
-#[tokio::test]
-#[ignore = "a soak: `make soak` runs it for ZLINK_SOAK_SECONDS, 60 where that is not set"]
-async fn soak() {
-    let seconds = std::env::var("ZLINK_SOAK_SECONDS").map_or(60, |seconds| seconds.parse().unwrap());
-    let end = Instant::now() + Duration::from_secs(seconds);
-    reconnects(2000).await;
+/// Reconnects and crowds for so long; memory must not grow.
+pub async fn soak(rig: &Rig, time: Duration) {
+    let end = Instant::now() + time;
+    reconnects(rig, 2000).await;
     let settled = resident();
     while Instant::now() < end {
-        reconnects(2000).await;
-        two_hundred(&transport()).await;
+        reconnects(rig, 2000).await;
+        two_hundred(rig).await;
         let now = resident();
         println!("{} MiB resident", now >> 20);
         assert!(
@@ -189,23 +177,26 @@ async fn soak() {
     }
 }
 
-async fn two_hundred(transport: &dyn Transport) {
-    let server = Echo::bind(transport, "tcp://127.0.0.1:0").await;
+async fn two_hundred(rig: &Rig) -> (Echo, Vec<End>) {
+    raise_descriptors();
+    let server = Echo::bind(rig, "tcp://127.0.0.1:0").await;
     let peers = many(&server, 200).await;
-    futures_all(peers.iter().map(|peer| peer.round_trips(100))).await;
+    futures_all(peers.iter().map(|peer| peer.round_trips(20))).await;
+    (server, peers)
 }
 
 /// What a child process does: see [`Child`].
-pub(crate) async fn child(role: &str, endpoint: &str) {
+pub(super) async fn child(rig: &Rig, role: &str, endpoint: &str) {
     let permits = HostPermits::new(if role == "hold-everything" { 1 } else { 1000 });
     if role == "serve-with-64-descriptors" {
         limit_descriptors(64);
-        let server = Echo::bind(&transport(), "tcp://127.0.0.1:0").await;
+        let server = Echo::bind(rig, "tcp://127.0.0.1:0").await;
         Child::say(server.endpoint());
         std::future::pending::<()>().await;
     }
     let endpoint: Endpoint = endpoint.parse().unwrap();
-    let link = transport()
+    let link = rig
+        .transport()
         .dial(&endpoint, offer(&format!("{role}-{}", std::process::id()), &permits))
         .await
         .unwrap();

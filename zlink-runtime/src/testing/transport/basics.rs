@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use zlink_runtime::transport::{CloseReason, Lane, Lanes, Record, SocketType};
+use crate::permit::HostPermits;
+use crate::transport::{CloseReason, Lane, Lanes, Record, SocketType, TransportError};
 
-use crate::kit::*;
+use super::Rig;
+use super::kit::*;
 
-async fn exchange(endpoint: &str, lanes: Lanes) {
-    let (client, server, _bound) = linked(endpoint, |offer| {
+async fn exchange(rig: &Rig, endpoint: &str, lanes: Lanes) {
+    let (client, server, _bound) = linked(rig, endpoint, |offer| {
         offer.lanes = lanes;
         if lanes == Lanes::One {
             offer.socket = SocketType::Dealer;
@@ -72,22 +74,45 @@ async fn exchange(endpoint: &str, lanes: Lanes) {
     assert_eq!(server.heard.reason(), Some(CloseReason::PeerClosed));
 }
 
-/// REQ: PM-40, NET-914
-#[tokio::test]
-async fn two_lanes_over_tcp() {
-    exchange("tcp://127.0.0.1:0", Lanes::Two).await;
+pub(super) async fn two_lanes_over_tcp(rig: Rig) {
+    exchange(&rig, "tcp://127.0.0.1:0", Lanes::Two).await;
 }
 
-#[tokio::test]
-async fn one_lane_over_tcp() {
-    exchange("tcp://[::1]:0", Lanes::One).await;
+pub(super) async fn one_lane_over_tcp(rig: Rig) {
+    exchange(&rig, "tcp://[::1]:0", Lanes::One).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_lanes_over_a_unix_socket() {
+pub(super) async fn two_lanes_over_a_unix_socket(rig: Rig) {
     let path = std::env::temp_dir().join(format!("zlink-basics-{}", std::process::id()));
     // A file that a killed process left behind is in the way of nobody.
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
-    exchange(&format!("ipc://{}", path.display()), Lanes::Two).await;
+    exchange(&rig, &format!("ipc://{}", path.display()), Lanes::Two).await;
     until("the socket's file to go with its listener", || !path.exists()).await;
+}
+
+pub(super) async fn what_cannot_be_bound_or_dialled_says_so(rig: Rig) {
+    let permits = HostPermits::new(1);
+    let server = Echo::bind(&rig, "tcp://127.0.0.1:0").await;
+    let bound = rig
+        .transport()
+        .bind(server.endpoint(), offer("second", &permits), server.acceptor())
+        .await;
+    assert!(matches!(bound, Err(TransportError::Bind { .. })), "{bound:?}");
+    for nobody in [
+        "tcp://127.0.0.1:1",
+        "tcp://*:5",
+        "tcp://127.0.0.1:0",
+        "ipc:///nowhere/at/all",
+    ] {
+        let dialled = rig
+            .transport()
+            .dial(&nobody.parse().unwrap(), offer("lost", &permits))
+            .await;
+        assert!(matches!(dialled, Err(TransportError::Dial { .. })), "{dialled:?}");
+    }
+    // Someone listens, but says nothing.
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let endpoint = format!("tcp://{}", silent.local_addr().unwrap()).parse().unwrap();
+    let dialled = rig.transport().dial(&endpoint, offer("patient", &permits)).await;
+    assert!(matches!(dialled, Err(TransportError::Handshake { .. })), "{dialled:?}");
 }

@@ -4,10 +4,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use zlink_runtime::permit::HostPermits;
-use zlink_runtime::transport::{CloseReason, Lane, Lanes, Offer, SocketType, Transport};
+use crate::permit::HostPermits;
+use crate::transport::{CloseReason, Lane, Lanes, Offer, SocketType};
 
-use crate::kit::*;
+use super::Rig;
+use super::kit::*;
 
 /// A future that is given up at its `left`th poll.
 struct UpTo<F> {
@@ -27,10 +28,8 @@ impl<F: Future + Unpin> Future for UpTo<F> {
     }
 }
 
-#[tokio::test]
-async fn dialling_and_binding() {
-    let server = Echo::bind(&transport(), "tcp://127.0.0.1:0").await;
-    let transport = transport();
+pub(super) async fn dialling_and_binding(rig: Rig) {
+    let server = Echo::bind(&rig, "tcp://127.0.0.1:0").await;
     for lanes in [Lanes::One, Lanes::Two] {
         let socket = if lanes == Lanes::One {
             SocketType::Dealer
@@ -46,7 +45,7 @@ async fn dialling_and_binding() {
             };
             let dial = UpTo {
                 left: polls,
-                future: transport.dial(server.endpoint(), offer),
+                future: rig.transport().dial(server.endpoint(), offer),
             };
             if let Some(link) = dial.await {
                 End::new(link.unwrap(), &server.permits, 1 << 20).round_trips(10).await;
@@ -58,7 +57,9 @@ async fn dialling_and_binding() {
     }
     let endpoint = server.endpoint().with_port(0);
     for polls in 0.. {
-        let bind = transport.bind(&endpoint, offer("x", &server.permits), server.acceptor());
+        let bind = rig
+            .transport()
+            .bind(&endpoint, offer("x", &server.permits), server.acceptor());
         if (UpTo {
             left: polls,
             future: bind,
@@ -73,10 +74,9 @@ async fn dialling_and_binding() {
 }
 
 /// A cancelled send never arrives, a finished one arrives once, and room comes back.
-#[tokio::test]
-async fn sending() {
+pub(super) async fn sending(rig: Rig) {
     for keep in [0, 1, 2, 3] {
-        let (client, server, _bound) = linked("tcp://127.0.0.1:0", |offer| offer.budget = 50_000).await;
+        let (client, server, _bound) = linked(&rig, "tcp://127.0.0.1:0", |offer| offer.budget = 50_000).await;
         let (mut sent, mut cancelled) = (Vec::new(), 0);
         let mut waiting = Vec::new();
         for n in 0..400 {
@@ -120,14 +120,12 @@ async fn sending() {
     }
 }
 
-/// REQ: PM-27
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn receiving() {
+pub(super) async fn receiving(rig: Rig) {
     for n in 0..200u32 {
         let permits = HostPermits::new(3);
-        let transport = transport();
-        let mut server = Server::bind(&transport, "tcp://127.0.0.1:0", offer("server", &permits)).await;
-        let link = transport
+        let mut server = Server::bind(&rig, "tcp://127.0.0.1:0", offer("server", &permits)).await;
+        let link = rig
+            .transport()
             .dial(server.endpoint(), offer("client", &permits))
             .await
             .unwrap();

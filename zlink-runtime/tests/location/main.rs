@@ -1,0 +1,10 @@
+//! The stores, through their public surface: the conformance suite on every provider, the faults of the one in memory,
+//! and SQLite files between processes.
+
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test may")]
+
+mod conformance;
+mod crowd;
+mod faults;
+mod files;
+mod kit;

@@ -5,7 +5,7 @@ SOAK  ?= 600
 LOOM   = RUSTFLAGS="--cfg zlink_loom" $(CARGO) test --target-dir target/loom -p zlink-runtime --lib
 BENCH  = $(CARGO) run --release --manifest-path bench/Cargo.toml --target-dir target/bench --quiet --
 
-.PHONY: demo test check fmt lint rust-test loom docs bench bench-full soak fuzz fuzz-seeds generate mutants
+.PHONY: demo test check fmt lint rust-test loom docs bench bench-full bench-instructions soak fuzz fuzz-seeds generate mutants
 
 demo:
 	$(CARGO) run --release --quiet -p billing-demo
@@ -35,6 +35,9 @@ bench:
 
 bench-full:
 	$(BENCH) run --full
+
+bench-instructions:
+	$(BENCH) instructions
 
 soak: fuzz
 	ZLINK_SOAK_SECONDS=$(SOAK) $(CARGO) test --workspace --all-features --release -- --ignored --nocapture --test-threads=1 soak

@@ -34,6 +34,9 @@ pub fn of(table: &str) -> Vec<Budget> {
         "request 1 KiB 1cpu x64" => vec![("k/s", AtLeastOf(3.0, "tarpc")), ("k/s", AtLeastOf(10.0, "tonic + prost"))],
         "send 64 B 1cpu" | "send 64 B 2cpu" | "send 64 B split" => vec![("M/s", AtLeast(3.0))],
         "codec encode" => vec![("ns", AtMostOf(1.05, "flatbuffers official"))],
+        "micro permits, alone" => vec![("ns", AtMost(60.0))],
+        "micro permits, 4 threads" => vec![("ns", AtMost(200.0))],
+        "micro select-one" => vec![("ns", AtMost(25.0))],
         "codec decode" => vec![("ns", AtMostOf(0.75, "prost"))],
         _ => Vec::new(),
     }

@@ -4,6 +4,7 @@
 
 mod budget;
 mod codec;
+mod instructions;
 mod micro;
 mod process;
 mod remote;
@@ -27,7 +28,8 @@ zlink-bench drive PEER MODE PART [--full]                 modes: 1cpu 2cpu split
 zlink-bench serve PEER MODE
 zlink-bench codec [--full]
 zlink-bench micro [--full]
-zlink-bench instructions PART COUNT TASKS                  parts: remote oneway";
+zlink-bench instructions
+zlink-bench in-process PART COUNT TASKS                  parts: remote oneway";
 
 fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -39,7 +41,8 @@ fn main() -> Result<(), Failure> {
         ["serve", peer, mode] => remote::serve(peer, Mode::parse(mode)?),
         ["codec"] => codec::measure(effort),
         ["micro"] => micro::measure(effort),
-        ["instructions", part, count, tasks] => remote::in_process(part, count.parse()?, tasks.parse()?),
+        ["instructions"] => instructions::report(),
+        ["in-process", part, count, tasks] => remote::in_process(part, count.parse()?, tasks.parse()?),
         _ => Err(USAGE.into()),
     }
 }

@@ -294,7 +294,7 @@ impl Wire for LinkWire {
 struct Replies(Arc<Waiting>);
 
 impl Sink for Replies {
-    fn record(&self, _: Lane, record: Bytes, _: Option<Permit>) {
+    fn record(&self, _: Lane, record: Bytes, _: Option<Permit>, _: tokio::time::Instant) {
         self.0.reply(&record);
     }
     fn closed(&self, _: &CloseReason) {}
@@ -308,7 +308,7 @@ struct Far {
 }
 
 impl Sink for Far {
-    fn record(&self, _: Lane, record: Bytes, permit: Option<Permit>) {
+    fn record(&self, _: Lane, record: Bytes, permit: Option<Permit>, _: tokio::time::Instant) {
         drop(permit);
         if self.echoes {
             let link = self.link.lock();

@@ -9,6 +9,7 @@ use crate::channel::{Caller, Inbound, Outbound, Queue, caller};
 use crate::error::ErrorKind;
 use crate::execution::Workers;
 use crate::id::{ChannelName, MeshName};
+use crate::location::LocationStore;
 use crate::mesh::Links;
 use crate::permit::HostPermits;
 
@@ -16,6 +17,7 @@ mod builder;
 mod channel_builder;
 mod control;
 mod mesh_builder;
+mod ready;
 mod shutdown;
 mod socket;
 mod start;
@@ -59,6 +61,8 @@ pub(crate) struct Inner {
     queues: Vec<(Queue, ErrorKind)>,
     tasks: Vec<tokio::task::JoinHandle<()>>,
     drain_timeout: std::time::Duration,
+    /// Held for as long as the host is; let go once.
+    _store: Option<Arc<dyn LocationStore>>,
     stopping: shutdown::Stopping,
 }
 
@@ -67,14 +71,16 @@ pub(crate) struct Mesh {
     name: MeshName,
     links: Links,
     endpoint: crate::transport::Endpoint,
-    /// Kept alive for the calls that this host makes to its own node.
-    _inbound: Arc<Inbound>,
+    /// What comes in over them, and from this host itself.
+    inbound: Arc<Inbound>,
 }
 
 /// A ClientServer channel of this host.
 pub(crate) struct Channel {
     name: ChannelName,
     server: Option<(Links, crate::transport::Endpoint)>,
+    /// What comes in to the server.
+    inbound: Option<Arc<Inbound>>,
     client: Option<Links>,
 }
 

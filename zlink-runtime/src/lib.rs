@@ -11,6 +11,9 @@ pub mod testing;
 pub mod transport;
 
 #[doc(hidden)]
+#[cfg(feature = "bench")]
+pub mod bench;
+#[doc(hidden)]
 pub mod rt;
 
 mod call;
@@ -28,7 +31,7 @@ mod wire;
 #[doc(hidden)]
 pub mod fuzz;
 
-pub use channel::{Caller, ChannelContext, CorrelationId, MessageKind, NodeContext};
+pub use channel::{Caller, ChannelContext, CorrelationId, DropCounts, MessageKind, NodeContext, SelectionFailures};
 pub use host::{
     ChannelControl, ClientServerBuilder, Host, HostBuilder, HostPhase, HostStatus, IntentStatus, JobProfile,
     JobQueueStatus, ListenerInfo, ListenerKind, MeshBuilder, MeshNode, PeerStatus, ShutdownError, TargetStatus,

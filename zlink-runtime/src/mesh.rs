@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use tokio::time::Instant;
 
 use crate::id::{ChannelName, LinkId, Rid};
 use crate::permit::Permit;
@@ -29,8 +30,8 @@ pub(crate) use peer::PeerLink;
 
 /// What the floor above hears. Called on link tasks: it must not block or run handlers.
 pub(crate) trait Upcall: Send + Sync {
-    /// A record of an admitted link that is not the mesh's own business.
-    fn record(&self, peer: &Arc<PeerLink>, record: Bytes, permit: Option<Permit>);
+    /// A record of an admitted link that is not the mesh's own business, read at about `at`.
+    fn record(&self, peer: &Arc<PeerLink>, record: Bytes, permit: Option<Permit>, at: Instant);
 
     /// The peers as they are now. A call with a lower `version` than one seen already is late and means nothing.
     fn peers_changed(&self, version: u64, peers: &[PeerView]);

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::time::Instant;
 
 use crate::id::{Generation, LinkId, Rid};
 use crate::permit::{HostPermits, Permit};
@@ -257,9 +258,9 @@ pub struct LinkStats {
 
 /// Takes what a link receives. Called on the link's own tasks, in order per lane: it must not block or run handlers.
 pub trait Sink: Send + Sync {
-    /// A record. `permit` is there for ordinary records of an admitted link; completions have none. Dropping it
-    /// returns it.
-    fn record(&self, lane: Lane, record: Bytes, permit: Option<Permit>);
+    /// A record, taken from what was read at about `at`. `permit` is there for ordinary records of an admitted link;
+    /// completions have none. Dropping it returns it.
+    fn record(&self, lane: Lane, record: Bytes, permit: Option<Permit>, at: Instant);
 
     /// The peer has ended the link, or is gone: nothing can be sent to it any more. What it sent before may still
     /// follow, as permits come; then [`Sink::closed`]. Not told where nothing follows.

@@ -23,7 +23,7 @@ const FLOORS: &[&[&[&str]]] = &[
     &[&["channel"], &["fanout"], &["spot", "actor", "session"]],
     &[&["relocation"]],
     &[&["host"], &["observe"]],
-    &[&["rt"], &["testing"], &["fuzz"]],
+    &[&["rt"], &["testing"], &["fuzz"], &["bench"]],
 ];
 
 /// The generator: each room, and the rooms it may use.

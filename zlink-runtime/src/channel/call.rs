@@ -17,8 +17,9 @@ use crate::id::{ChannelName, MeshName, PacketName, Rid, text_hash};
 use crate::message::codec::{self, Message};
 use crate::message::metadata::{Key, Metadata};
 
-use super::exchange::{Exchange, Step, Way};
+use super::exchange::{Exchange, Step};
 use super::outbound::Caller;
+use super::way::Way;
 
 /// A method of a schema, as generated clients name it. Made in a constant, it costs a call nothing.
 #[derive(Clone, Copy, Debug)]

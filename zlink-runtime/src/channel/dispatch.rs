@@ -2,7 +2,11 @@
 
 use std::future::Future;
 use std::marker::PhantomData;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use pin_project_lite::pin_project;
 
 use crate::error::{Error, ErrorKind, HandlerError};
 use crate::id::PacketName;
@@ -60,15 +64,6 @@ where
     }
 }
 
-/// Runs a handler; its turn ends with it, before what it answers is on its way.
-async fn run<H, T: LendContext, M, R, F>(handler: Arc<H>, turn: T, message: M, call: F) -> Result<R, HandlerError>
-where
-    F: for<'a> Call<'a, H, T, M, Reply = R>,
-{
-    let context = turn.lend();
-    call.call(&handler, &context, message).await
-}
-
 pub(super) struct Requests<H, Q, R, F> {
     handler: Arc<H>,
     packet: PacketName,
@@ -104,23 +99,12 @@ where
             let error = Error::not_executed(ErrorKind::ProtocolError, "a request has no reply route");
             return Err(Refusal { error, reply: None });
         };
-        let running = run(self.handler.clone(), turn, request, self.call);
-        let packet = self.packet.clone();
-        Ok(Box::pin(async move {
-            match running.await {
-                Ok(answer) => {
-                    if let Err(error) = reply.answer(&answer) {
-                        failed(&packet, "reply_error", &error);
-                    }
-                }
-                Err(error) => {
-                    failed(&packet, "reply_error", &error);
-                    reply.fail(&Error::unknown(
-                        ErrorKind::InternalFailure,
-                        format!("the handler of {packet} failed"),
-                    ));
-                }
-            }
+        let (handler, call) = (self.handler.clone(), self.call);
+        Ok(Box::pin(Answering {
+            // A block keeps what it captures once; a function would keep its arguments twice. The turn ends with it.
+            running: async move { call.call(&handler, &turn.lend(), request).await },
+            reply: Some(reply),
+            packet: self.packet.clone(),
         }))
     }
 }
@@ -155,13 +139,78 @@ where
             Ok(message) => message,
             Err(error) => return Err(Refusal { error, reply }),
         };
-        let running = run(self.handler.clone(), turn, message, self.call);
-        let packet = self.packet.clone();
-        Ok(Box::pin(async move {
-            if let Err(error) = running.await {
-                failed(&packet, "drop", &error);
-            }
+        let (handler, call) = (self.handler.clone(), self.call);
+        Ok(Box::pin(Handling {
+            // A block keeps what it captures once; a function would keep its arguments twice. The turn ends with it.
+            running: async move { call.call(&handler, &turn.lend(), message).await },
+            packet: self.packet.clone(),
         }))
+    }
+}
+
+// Written out, since an async block would keep the handler's future twice: as it was given, and where it is polled.
+pin_project! {
+    /// A handler that runs, and whom its reply goes to.
+    struct Answering<F> {
+        #[pin]
+        running: F,
+        reply: Option<ReplyTo>,
+        packet: PacketName,
+    }
+}
+
+impl<R: Message, F: Future<Output = Result<R, HandlerError>>> Future for Answering<F> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = self.project();
+        // Here and not in its place, so that a panic drops it while it is one: then it answers as one.
+        let Some(reply) = this.reply.take() else {
+            return Poll::Ready(());
+        };
+        let ended = match this.running.poll(cx) {
+            Poll::Ready(ended) => ended,
+            Poll::Pending => {
+                *this.reply = Some(reply);
+                return Poll::Pending;
+            }
+        };
+        match ended {
+            Ok(answer) => {
+                if let Err(error) = reply.answer(&answer) {
+                    failed(this.packet, "reply_error", &error);
+                }
+            }
+            Err(error) => {
+                failed(this.packet, "reply_error", &error);
+                reply.fail(&Error::unknown(
+                    ErrorKind::InternalFailure,
+                    format!("the handler of {} failed", this.packet),
+                ));
+            }
+        }
+        Poll::Ready(())
+    }
+}
+
+pin_project! {
+    /// A handler that runs, and whom nobody waits for.
+    struct Handling<F> {
+        #[pin]
+        running: F,
+        packet: PacketName,
+    }
+}
+
+impl<F: Future<Output = Result<(), HandlerError>>> Future for Handling<F> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = self.project();
+        if let Err(error) = ready!(this.running.poll(cx)) {
+            failed(this.packet, "drop", &error);
+        }
+        Poll::Ready(())
     }
 }
 

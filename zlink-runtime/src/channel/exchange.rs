@@ -14,85 +14,18 @@ use tokio::time::Instant;
 use crate::call::{Key, Waiting};
 use crate::clock;
 use crate::error::{ArgumentError, CallError, Error, ErrorKind, Execution};
-use crate::id::{ChannelName, LinkId, MeshName, Rid};
+use crate::id::{ChannelName, LinkId, Rid};
 use crate::limit::{PAYLOAD_BYTES, ROUTE_READY_TIME};
-use crate::mesh::{Hashed, Lookup, PeerLink};
+use crate::mesh::{Lookup, PeerLink};
 use crate::message::metadata::Metadata;
 use crate::transport::{BoxFuture, Lane, Record, Refused};
 use crate::wire::{self, CallHead, OperationRef};
 
 use super::call::Method;
 use super::inbound::Inbound;
-use super::outbound::{HostState, LocalMesh, Outbound};
-use super::path::{ChannelPath, PathKind};
-
-/// Who calls, and where to: what all calls over one route have in common.
-#[derive(Debug)]
-pub(super) struct Way {
-    outbound: Outbound,
-    in_turn: bool,
-    /// Of a channel; none for Node direct.
-    channel: Option<Hashed<ChannelName>>,
-    target: Target,
-}
-
-/// Where an operation goes.
-#[derive(Clone, Debug)]
-enum Target {
-    Channel(Arc<ChannelPath>),
-    Node(LocalMesh, Rid),
-    /// The name leads nowhere in this process; the error says which.
-    Nowhere(Error),
-}
-
-impl Way {
-    pub(super) fn to_channel(outbound: Outbound, in_turn: bool, channel: ChannelName) -> Self {
-        let target = match outbound.channel(&channel) {
-            Some(path) => Target::Channel(path),
-            None => {
-                let text = format!("channel {channel:?} is not registered in this process");
-                Target::Nowhere(Error::not_executed(ErrorKind::NotFound, text))
-            }
-        };
-        Self {
-            outbound,
-            in_turn,
-            channel: Some(Hashed::new(channel)),
-            target,
-        }
-    }
-
-    pub(super) fn to_node(outbound: Outbound, in_turn: bool, mesh: &MeshName, rid: Rid) -> Self {
-        let target = match outbound.mesh(mesh) {
-            Some(mesh) => Target::Node(mesh, rid),
-            None => {
-                let text = format!("this process has no node in mesh {mesh:?}");
-                Target::Nowhere(Error::not_executed(ErrorKind::NotFound, text))
-            }
-        };
-        Self {
-            outbound,
-            in_turn,
-            channel: None,
-            target,
-        }
-    }
-
-    /// The same caller's way to another channel.
-    pub(super) fn on(&self, channel: ChannelName) -> Self {
-        Self::to_channel(self.outbound.clone(), self.in_turn, channel)
-    }
-
-    /// The timeout of requests there where neither call nor schema gives one.
-    pub(super) fn request_timeout(&self) -> Duration {
-        let own = match &self.target {
-            Target::Channel(path) => path.request_timeout,
-            Target::Node(mesh, _) => mesh.path.request_timeout,
-            Target::Nowhere(_) => None,
-        };
-        own.unwrap_or(self.outbound.request_timeout())
-    }
-}
+use super::outbound::{HostState, Outbound};
+use super::path::PathKind;
+use super::way::{Target, Way};
 
 /// Everything of an operation but its payload.
 pub(super) struct Exchange {
@@ -328,7 +261,7 @@ impl Exchange {
         let send_timeout = if self.timeout.is_some() {
             None
         } else {
-            outbound.send_timeout()
+            self.way.send_timeout()
         };
         let (text, kind, limit, target) = match &self.way.target {
             Target::Channel(path) => {
@@ -393,6 +326,7 @@ impl Exchange {
         // links as candidates, and the bound only keeps a misbehaving selector from spinning.
         for _ in 0..64 {
             head.clear();
+            self.note_target(&peer);
             let key = self.register(peer.id(), cx);
             self.head(&mut head, self.number_at(&peer), key.map(|key| (key, left)));
             let record = Record { head: &head, payload };
@@ -421,6 +355,24 @@ impl Exchange {
         Step::Failed(Error::not_executed(ErrorKind::Unavailable, text).into())
     }
 
+    /// Who was selected, for whoever looks: the caller is never told.
+    fn note_target(&self, peer: &PeerLink) {
+        let path = match &self.way.target {
+            Target::Channel(path) => Some(path),
+            _ => None,
+        };
+        let mesh = match &self.way.target {
+            Target::Node(mesh, _) => Some(mesh.path.name.as_str()),
+            _ => path.and_then(|path| path.mesh_name()),
+        };
+        tracing::debug!(
+            target: "zlink::flow", phase = "selected", surface = if path.is_some() { "channel" } else { "node" },
+            channel_name = path.map(|path| path.name.as_str()), mesh_name = mesh,
+            channel_route_kind = path.map(|path| path.route_kind()), target_rid = %peer.rid(),
+            packet_name = self.method.packet()
+        );
+    }
+
     fn wait_for_room(&self, peer: &Arc<PeerLink>, record: Vec<u8>) -> BoxFuture<'static, Result<(), Refused>> {
         let mut sending = peer.send(Lane::Data, record);
         if let Target::Channel(path) = &self.way.target {
@@ -434,7 +386,7 @@ impl Exchange {
             });
         }
         // A request is ended by its deadline, which its entry keeps.
-        match self.way.outbound.send_timeout().filter(|_| self.timeout.is_none()) {
+        match self.way.send_timeout().filter(|_| self.timeout.is_none()) {
             None => sending,
             Some(limit) => {
                 Box::pin(async move { tokio::time::timeout(limit, sending).await.unwrap_or(Err(Refused::Full)) })

@@ -20,10 +20,11 @@ use crate::message::CONTENT_TYPE;
 use crate::message::metadata::MetadataView;
 use crate::permit::{HostPermits, Permit, Source};
 use crate::transport::{BoxFuture, CloseReason, Refused};
-use crate::wire::{self, Incoming, OperationName};
+use crate::wire::{self, Incoming, OperationName, Span};
 
 use super::context::{ChannelTurn, MessageKind, NodeTurn, Turn};
 use super::dispatch::{Dispatch, Refusal};
+use super::drops::Drops;
 use super::outbound::Outbound;
 use super::path::ChannelPath;
 use super::reply::{ReplyRoute, ReplyTo};
@@ -54,6 +55,7 @@ pub(crate) struct Inbound {
     numbers: FxHashMap<OperationId, usize>,
     paths: Vec<Arc<ChannelPath>>,
     only_calls: bool,
+    drops: Arc<Drops>,
     /// Where permits for calls from this host to itself come from.
     local: AsyncMutex<Source>,
 }
@@ -65,6 +67,7 @@ pub(super) struct Entry {
     pub(super) packet: PacketName,
     handlers: Handlers,
     queue: Queue,
+    drops: Arc<Drops>,
 }
 
 enum Handlers {
@@ -132,6 +135,7 @@ fn by_packet<T>(handlers: Vec<Handler<T>>) -> Vec<(PacketName, ByKind<T>)> {
 
 impl Inbound {
     pub(crate) fn new(config: InboundConfig) -> Self {
+        let drops = Arc::<Drops>::default();
         let mut entries = Vec::new();
         let mut ids = Vec::new();
         for (channel, handlers, queue) in config.channels {
@@ -143,6 +147,7 @@ impl Inbound {
                     packet,
                     handlers,
                     queue: queue.clone(),
+                    drops: drops.clone(),
                 }));
             }
         }
@@ -155,6 +160,7 @@ impl Inbound {
                     packet,
                     handlers,
                     queue: queue.clone(),
+                    drops: drops.clone(),
                 }));
             }
         }
@@ -164,6 +170,7 @@ impl Inbound {
             numbers: ids.into_iter().zip(0..).collect(),
             paths: config.paths,
             only_calls: config.only_calls,
+            drops,
             local: AsyncMutex::new(config.permits.source()),
         }
     }
@@ -176,6 +183,10 @@ impl Inbound {
         let mut ids: Vec<_> = self.numbers.iter().collect();
         ids.sort_unstable_by_key(|(_, number)| **number);
         Operations::new(ids.into_iter().map(|(id, _)| id.clone()).collect())
+    }
+
+    pub(crate) fn drops(&self) -> &Drops {
+        &self.drops
     }
 
     fn entry(&self, record: &[u8], call: &wire::Call) -> Option<&Arc<Entry>> {
@@ -196,7 +207,7 @@ impl Inbound {
     }
 
     /// Puts a call in its handler's queue, or answers why not.
-    fn call(&self, from: Origin<'_>, record: Bytes, call: wire::Call, permit: Permit) {
+    fn call(&self, from: Origin<'_>, record: Bytes, call: wire::Call, permit: Permit, at: Instant) {
         let reply = call.correlation.map(|correlation| {
             let route = match from {
                 Origin::Link(peer) => ReplyRoute::Link(peer.clone()),
@@ -212,6 +223,7 @@ impl Inbound {
                 format!("the target has no handler for that {what}"),
             );
             return refuse(
+                &self.drops,
                 "no_handler",
                 if call.to_channel { "channel" } else { "node" },
                 Refusal { error, reply },
@@ -223,16 +235,19 @@ impl Inbound {
         };
         let deadline = call
             .timeout_ms
-            .map(|millis| clock::now() + Duration::from_millis(u64::from(millis)));
+            .map(|millis| at + Duration::from_millis(u64::from(millis)));
         tracing::debug!(
             target: "zlink::flow", phase = "received", surface = entry.handlers.surface(),
-            packet_name = %entry.packet, source_rid = %source, correlation_id = call.correlation
+            channel_name = entry.channel_name(), packet_name = %entry.packet, source_rid = %source,
+            correlation_id = call.correlation
         );
         let job = CallJob {
             entry: entry.clone(),
             source: matches!(entry.handlers, Handlers::Node(..)).then(|| source.clone()),
             record,
-            call,
+            metadata: call.metadata,
+            content_type: call.content_type,
+            payload: call.payload,
             deadline,
             reply,
         };
@@ -240,6 +255,7 @@ impl Inbound {
             drop(permit);
             let error = Error::not_executed(kind, "the target takes no new work");
             refuse(
+                &self.drops,
                 "shutdown",
                 entry.handlers.surface(),
                 Refusal {
@@ -260,7 +276,7 @@ impl Inbound {
             let Some(permit) = granted.ok().and_then(|mut grant| grant.take()) else {
                 return Err(Refused::Closed);
             };
-            own.call(Origin::Own(&rid), record, call, permit);
+            own.call(Origin::Own(&rid), record, call, permit, clock::now());
             Ok(())
         })
     }
@@ -296,6 +312,7 @@ impl Inbound {
                 let route = ReplyRoute::Link(peer.clone());
                 let reply = ReplyTo::new(route, correlation);
                 refuse(
+                    &self.drops,
                     "invalid_frame",
                     "channel",
                     Refusal {
@@ -305,7 +322,7 @@ impl Inbound {
                 );
             }
             None => {
-                refuse("invalid_frame", "channel", Refusal { error, reply: None });
+                refuse(&self.drops, "invalid_frame", "channel", Refusal { error, reply: None });
                 if !one_way {
                     // Not even what it is can be told: the two sides do not speak the same protocol.
                     peer.close(CloseReason::Protocol(malformed.what.to_owned()), Duration::ZERO);
@@ -323,18 +340,18 @@ enum Origin<'a> {
 }
 
 impl Upcall for Inbound {
-    fn record(&self, peer: &Arc<PeerLink>, record: Bytes, permit: Option<Permit>) {
+    fn record(&self, peer: &Arc<PeerLink>, record: Bytes, permit: Option<Permit>, at: Instant) {
         match wire::parse(&record) {
             Ok(Incoming::Call(_)) if self.only_calls => {
                 let error = Error::not_executed(ErrorKind::ProtocolError, "a server called its client");
-                refuse("invalid_frame", "channel", Refusal { error, reply: None });
+                refuse(&self.drops, "invalid_frame", "channel", Refusal { error, reply: None });
                 peer.close(
                     CloseReason::Protocol("a server called its client".into()),
                     Duration::ZERO,
                 );
             }
             Ok(Incoming::Call(call)) => match permit {
-                Some(permit) => self.call(Origin::Link(peer), record, call, permit),
+                Some(permit) => self.call(Origin::Link(peer), record, call, permit, at),
                 // Ordinary records of an admitted link have one; this came where only completions may.
                 None => peer.close(
                     CloseReason::Protocol("a call came on the completion lane".into()),
@@ -350,6 +367,7 @@ impl Upcall for Inbound {
                 if !wire::is_completion(&record) && (self.only_calls || permit.is_none()) {
                     // Nothing bounds how many come there, so none is answered.
                     refuse(
+                        &self.drops,
                         "invalid_frame",
                         "channel",
                         Refusal {
@@ -380,14 +398,31 @@ impl Upcall for Inbound {
 }
 
 impl Entry {
-    /// What a handler's run is seen as, where somebody looks: a span that nobody wants still costs its making.
-    fn span(&self) -> tracing::Span {
-        if !tracing::enabled!(target: "zlink::flow", tracing::Level::DEBUG) {
-            return tracing::Span::none();
+    fn channel_name(&self) -> Option<&str> {
+        match &self.handlers {
+            Handlers::Channel(channel, _) => Some(channel.as_str()),
+            Handlers::Node(..) => None,
         }
-        tracing::debug_span!(
+    }
+
+    /// What people call it.
+    fn name(&self, is_request: bool) -> String {
+        let kind = if is_request { "request" } else { "send" };
+        let packet = &self.packet;
+        match &self.handlers {
+            Handlers::Channel(channel, _) => format!("{kind} {packet} of channel {channel}"),
+            Handlers::Node(mesh, _) => format!("{kind} {packet} of the node in mesh {mesh}"),
+        }
+    }
+
+    /// What a handler's run is seen as, where somebody looks: a span that nobody wants still costs its making.
+    fn span(&self) -> Option<Box<tracing::Span>> {
+        if !tracing::enabled!(target: "zlink::flow", tracing::Level::DEBUG) {
+            return None;
+        }
+        Some(Box::new(tracing::debug_span!(
             target: "zlink::flow", "handle", surface = self.handlers.surface(), packet_name = %self.packet
-        )
+        )))
     }
 }
 
@@ -410,33 +445,51 @@ pub(crate) struct CallJob {
     entry: Arc<Entry>,
     source: Option<Rid>,
     record: Bytes,
-    call: wire::Call,
+    metadata: Span,
+    content_type: Span,
+    payload: Span,
     deadline: Option<Instant>,
+    /// Of a request.
     reply: Option<ReplyTo>,
 }
 
 impl Job for CallJob {
     type Turn = CallTurn;
 
-    fn start(self) -> Option<CallTurn> {
-        let (entry, is_request) = (self.entry.clone(), self.call.correlation.is_some());
+    fn start(self, now: Instant) -> Option<CallTurn> {
+        if self.deadline.is_some_and(|deadline| deadline <= now) {
+            // Its caller has ended it; an answer would find nobody.
+            if let Some(reply) = self.reply {
+                reply.fail(&Error::not_executed(
+                    ErrorKind::DeadlineExceeded,
+                    "the deadline passed before it could start",
+                ));
+            }
+            return None;
+        }
+        let is_request = self.reply.is_some();
         match self.begin() {
-            Ok(running) => running.map(|running| CallTurn {
+            (entry, Ok(running)) => running.map(|running| CallTurn {
                 span: entry.span(),
                 running,
                 entry,
                 is_request,
             }),
-            Err(refusal) => {
-                refuse("decode_error", entry.handlers.surface(), refusal);
+            (entry, Err(refusal)) => {
+                refuse(&entry.drops, "decode_error", entry.handlers.surface(), refusal);
                 None
             }
         }
     }
 
+    fn name(&self) -> String {
+        self.entry.name(self.reply.is_some())
+    }
+
     fn abandon(self) {
         let error = Error::not_executed(ErrorKind::ShuttingDown, "the host stopped before the call could start");
         refuse(
+            &self.entry.drops,
             "shutdown",
             self.entry.handlers.surface(),
             Refusal {
@@ -452,17 +505,24 @@ pub(crate) struct CallTurn {
     running: BoxFuture<'static, ()>,
     entry: Arc<Entry>,
     is_request: bool,
-    /// What handlers log stands inside it.
-    span: tracing::Span,
+    /// What handlers log stands inside it, where somebody looks.
+    span: Option<Box<tracing::Span>>,
 }
 
 impl execution::Turn for CallTurn {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let ended = self.span.in_scope(|| self.running.as_mut().poll(cx));
+        let Some(span) = &self.span else {
+            return self.running.as_mut().poll(cx);
+        };
+        let ended = span.in_scope(|| self.running.as_mut().poll(cx));
         if ended.is_ready() {
-            tracing::debug!(target: "zlink::flow", parent: &self.span, phase = "handled");
+            tracing::debug!(target: "zlink::flow", parent: &**span, phase = "handled");
         }
         ended
+    }
+
+    fn name(&self) -> String {
+        self.entry.name(self.is_request)
     }
 
     fn abandon(self, why: Abandoned) {
@@ -480,84 +540,66 @@ impl execution::Turn for CallTurn {
 }
 
 impl CallJob {
-    fn begin(self) -> Result<Option<BoxFuture<'static, ()>>, Refusal> {
+    /// Makes the handler's future; `None` where no handler is there.
+    fn begin(self) -> (Arc<Entry>, Result<Option<BoxFuture<'static, ()>>, Refusal>) {
         let Self {
             entry,
             source,
             record,
-            call,
-            deadline,
+            metadata,
+            content_type,
+            payload,
+            deadline: _,
             reply,
         } = self;
-        if deadline.is_some_and(|deadline| deadline <= clock::now()) {
-            // Its caller has ended it; an answer would find nobody.
-            if let Some(reply) = reply {
-                reply.fail(&Error::not_executed(
-                    ErrorKind::DeadlineExceeded,
-                    "the deadline passed before it could start",
-                ));
-            }
-            return Ok(None);
-        }
-        let problem = match std::str::from_utf8(call.content_type.of(&record)) {
-            Ok("" | CONTENT_TYPE) => {
-                let metadata = call.metadata.of(&record);
-                if metadata.is_empty() {
-                    None
-                } else {
-                    MetadataView::parse(metadata).err().map(|error| error.to_string())
-                }
-            }
-            _ => Some("the content type is unknown here".to_owned()),
-        };
-        if let Some(problem) = problem {
-            return Err(Refusal {
-                error: Error::not_executed(ErrorKind::ProtocolError, problem),
-                reply,
-            });
+        if let Some(problem) = problem(metadata.of(&record), content_type.of(&record)) {
+            let error = Error::not_executed(ErrorKind::ProtocolError, problem);
+            return (entry, Err(Refusal { error, reply }));
         }
         let turn = Turn {
             entry: entry.clone(),
-            metadata: if call.metadata.is_empty() {
+            metadata: if metadata.is_empty() {
                 Bytes::new()
             } else {
-                call.metadata.share(&record)
+                metadata.share(&record)
             },
-            correlation: call.correlation,
+            correlation: reply.as_ref().map(ReplyTo::correlation),
         };
-        let payload = call.payload.of(&record);
-        let request = call.correlation.is_some();
+        let payload = payload.of(&record);
+        let request = reply.is_some();
         let started = match (&entry.handlers, source) {
             (Handlers::Channel(channel, handlers), _) => handlers.get(request).map(|dispatch| {
-                dispatch.start(
-                    ChannelTurn {
-                        turn,
-                        channel: channel.clone(),
-                    },
-                    payload,
-                    reply,
-                )
+                let channel = channel.clone();
+                dispatch.start(ChannelTurn { turn, channel }, payload, reply)
             }),
             (Handlers::Node(mesh, handlers), Some(source)) => handlers.get(request).map(|dispatch| {
-                dispatch.start(
-                    NodeTurn {
-                        turn,
-                        mesh: mesh.clone(),
-                        source,
-                    },
-                    payload,
-                    reply,
-                )
+                let mesh = mesh.clone();
+                dispatch.start(NodeTurn { turn, mesh, source }, payload, reply)
             }),
             (Handlers::Node(..), None) => None,
         };
-        started.transpose()
+        let started = started.transpose();
+        (entry, started)
     }
 }
 
+/// What is wrong with what stands beside a payload.
+fn problem(metadata: &[u8], content_type: &[u8]) -> Option<String> {
+    if !content_type.is_empty() && content_type != CONTENT_TYPE.as_bytes() {
+        return Some("the content type is unknown here".to_owned());
+    }
+    if metadata.is_empty() {
+        return None;
+    }
+    MetadataView::parse(metadata).err().map(|error| error.to_string())
+}
+
 /// Tells whoever waits, and leaves a record.
-fn refuse(reason: &'static str, surface: &'static str, refusal: Refusal) {
+fn refuse(drops: &Drops, reason: &'static str, surface: &'static str, refusal: Refusal) {
     let Refusal { error, reply } = refusal;
+    if reply.is_none() {
+        drops.count(surface, reason);
+    }
     let (action, kind) = if reply.is_some() {
         ("reply_error", "request")
     } else {

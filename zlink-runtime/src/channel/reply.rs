@@ -41,6 +41,11 @@ impl ReplyTo {
         }
     }
 
+    /// The request's correlation.
+    pub(super) fn correlation(&self) -> u64 {
+        self.correlation
+    }
+
     /// Answers with a reply. One that cannot be encoded, or is too large for the link, becomes an error, whole.
     pub(super) fn answer<R: Message>(mut self, reply: &R) -> Result<(), Error> {
         self.answered = true;

@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::sync::{Mutex, Notify};
 use loom::thread;
+use tokio::time::Instant;
 
 use super::owner::{Owner, Ready, Run as _};
 use super::worker::Budget;
@@ -67,7 +68,7 @@ impl Call {
 impl Job for Step {
     type Turn = Self;
 
-    fn start(self) -> Option<Self> {
+    fn start(self, _: Instant) -> Option<Self> {
         Some(self)
     }
 
@@ -211,7 +212,7 @@ struct Reader {
 impl Job for Reader {
     type Turn = Self;
 
-    fn start(self) -> Option<Self> {
+    fn start(self, _: Instant) -> Option<Self> {
         Some(self)
     }
 

@@ -34,7 +34,7 @@ struct TestTurn {
 impl Job for TestJob {
     type Turn = TestTurn;
 
-    fn start(self) -> Option<TestTurn> {
+    fn start(self, _: Instant) -> Option<TestTurn> {
         let handler = (self.start)()?;
         Some(TestTurn {
             name: self.name,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::error::StartError;
 use crate::limit::{DRAIN_TIME, REQUEST_TIMEOUT};
+use crate::location::StoreSource;
 use crate::random::Random;
 use crate::transport::{LinkConfig, LinkTransport, Transport};
 
@@ -48,8 +49,10 @@ pub struct HostBuilder {
     pub(super) send_timeout: Option<Duration>,
     pub(super) drain_timeout: Duration,
     pub(super) workers: Option<usize>,
+    pub(super) watchdog: Option<Duration>,
     pub(super) transport: Arc<dyn Transport>,
     pub(super) random: Random,
+    pub(super) stores: Vec<StoreSource>,
 }
 
 impl Default for HostBuilder {
@@ -64,7 +67,9 @@ impl Default for HostBuilder {
             send_timeout: None,
             drain_timeout: DRAIN_TIME,
             workers: None,
+            watchdog: None,
             transport: Arc::new(LinkTransport::new(LinkConfig::default())),
+            stores: Vec::new(),
             random: Random::default(),
         }
     }
@@ -126,6 +131,14 @@ impl HostBuilder {
         self
     }
 
+    /// Warns, in an event that names the operation, of every handler that blocks its thread for longer than `limit`: it
+    /// holds up what else that thread has to do, links included. A thread of its own looks every `limit / 2`; it ends with
+    /// the host. Off where it is not set.
+    pub fn watchdog(mut self, limit: Duration) -> Self {
+        self.watchdog = Some(limit);
+        self
+    }
+
     /// Carries all links over another transport than TCP and IPC sockets.
     pub fn transport(mut self, transport: impl Transport) -> Self {
         self.transport = Arc::new(transport);
@@ -137,6 +150,13 @@ impl HostBuilder {
     /// the same RIDs.
     pub fn random_seed(mut self, seed: u64) -> Self {
         self.random = Random::seeded(seed);
+        self
+    }
+
+    /// The Location Store of the host, by its address (`memory://`, `sqlite://path`) or as a provider. At most one. It
+    /// is opened and [probed](crate::location::probe) before any socket is.
+    pub fn location_store(mut self, store: impl Into<StoreSource>) -> Self {
+        self.stores.push(store.into());
         self
     }
 

@@ -8,11 +8,13 @@ use tokio::runtime::Handle;
 
 use crate::channel::{
     ChannelPath, ChannelServer, HostState, Inbound, InboundConfig, MeshPath, NodeServer, Outbound, PathKind, Queue,
+    Timeouts,
 };
 use crate::error::{ConfigError, ErrorKind, StartError};
 use crate::execution::Workers;
 use crate::id::{Generation, Rid};
 use crate::limit::{DESCRIPTOR_BYTES, DISPATCH_LIMIT};
+use crate::location::{LocationStore, StoreSource, probe};
 use crate::mesh::{Links, LinksConfig, NodeInfo, NodeState, ObjectRole, Operations, Scope};
 use crate::message::codec;
 use crate::permit::HostPermits;
@@ -20,7 +22,7 @@ use crate::random::Random;
 use crate::transport::{Endpoint, Transport};
 
 use super::validate::{ChannelPlan, Listen, MeshPlan, validate};
-use super::{Channel, Host, HostBuilder, Inner, Mesh, shutdown};
+use super::{Channel, Host, HostBuilder, Inner, Mesh, MeshBuilder, shutdown};
 
 /// More than the head of a service record has.
 const HEAD_BYTES: usize = 64;
@@ -44,7 +46,12 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     let (request_timeout, send_timeout) = (builder.request_timeout, builder.send_timeout);
     let (drain_timeout, workers) = (builder.drain_timeout, builder.workers.unwrap_or(threads));
     let (transport, random) = (builder.transport.clone(), builder.random.clone());
+    let watchdog = builder.watchdog;
     let plan = validate(builder).map_err(StartError::new)?;
+    let store = match plan.store {
+        None => None,
+        Some(source) => Some(open_store(source).await.map_err(|error| StartError::new(vec![error]))?),
+    };
     let mut ground = Ground {
         outbound: Outbound::new(request_timeout, send_timeout),
         permits: HostPermits::with_limits(plan.limits),
@@ -56,19 +63,23 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         paths: Vec::new(),
         mistakes: Vec::new(),
     };
+    if let Some(Err(error)) = watchdog.map(|limit| ground.workers.watch(limit)) {
+        let problem = format!("the watchdog gets no thread: {error}");
+        ground.mistakes.push(ConfigError::new("host", problem));
+    }
     let mut meshes = Vec::new();
     let mut mesh_paths = Vec::new();
     for mesh in plan.meshes {
         let rid = mesh.rid.clone();
-        let timeout = mesh.registered.request_timeout;
+        let timeouts = timeouts(&mesh.registered);
         let connect = mesh.connect.clone();
         let mesh = ground.mesh(mesh).await;
         let path = MeshPath {
             name: mesh.name.clone(),
             links: mesh.links.clone(),
-            request_timeout: timeout,
+            timeouts,
         };
-        mesh_paths.push((Arc::new(path), rid, Arc::downgrade(&mesh._inbound)));
+        mesh_paths.push((Arc::new(path), rid, Arc::downgrade(&mesh.inbound)));
         meshes.push((mesh, connect));
     }
     let mut channels = Vec::new();
@@ -131,6 +142,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         queues: ground.queues,
         tasks,
         drain_timeout,
+        _store: store,
         stopping: shutdown::Stopping::default(),
     })))
 }
@@ -201,7 +213,7 @@ impl Ground {
             registered,
             ..
         } = plan;
-        let timeout = registered.request_timeout;
+        let timeouts = timeouts(&registered);
         let channels: Vec<_> = registered
             .servers
             .iter()
@@ -215,7 +227,7 @@ impl Ground {
             .chain(&registered.clients)
         {
             let kind = PathKind::RouteMesh(name.clone());
-            paths.push(self.path(ChannelPath::new(channel.clone(), kind, timeout)));
+            paths.push(self.path(ChannelPath::new(channel.clone(), kind, timeouts)));
         }
         let node = (!registered.node.is_empty()).then(|| {
             let handlers = registered
@@ -266,7 +278,7 @@ impl Ground {
             name,
             links,
             endpoint,
-            _inbound: inbound,
+            inbound,
         }
     }
 
@@ -304,12 +316,13 @@ impl Ground {
                 paths,
             }))
         };
-        let mut server = None;
+        let (mut server, mut taking) = (None, None);
         if let Some(registration) = registered.servers.into_iter().next() {
             let channels = vec![(name.clone(), weight(&registration))];
             let queue = self.queue(registration.dispatch_limit, ErrorKind::Rejected);
             let inbound = inbound(self, vec![(name.clone(), registration.handlers, queue)], Vec::new());
             if let Ok(info) = info(Scope::ChannelServer(name.clone()), "server", channels) {
+                taking = Some(inbound.clone());
                 let links = self.links(info, registered.socket.link_budget, inbound);
                 let endpoint = self
                     .listen(format!("client_server {:?}", name.as_str()), &links, listen)
@@ -318,16 +331,36 @@ impl Ground {
             }
         }
         let client = if registered.clients.is_empty() {
-            self.path(ChannelPath::new(name.clone(), PathKind::ServerOnly, None));
+            self.path(ChannelPath::new(
+                name.clone(),
+                PathKind::ServerOnly,
+                Timeouts::default(),
+            ));
             None
         } else {
-            let path = self.path(ChannelPath::new(name.clone(), PathKind::ClientServer, None));
+            let path = self.path(ChannelPath::new(
+                name.clone(),
+                PathKind::ClientServer,
+                Timeouts::default(),
+            ));
             let inbound = inbound(self, Vec::new(), vec![path]);
             let info = info(Scope::ChannelClient(name.clone()), "client", Vec::new());
             info.ok()
                 .map(|info| self.links(info, registered.socket.link_budget, inbound))
         };
-        Channel { name, server, client }
+        Channel {
+            name,
+            server,
+            inbound: taking,
+            client,
+        }
+    }
+}
+
+fn timeouts(mesh: &MeshBuilder) -> Timeouts {
+    Timeouts {
+        request: mesh.request_timeout,
+        send: mesh.send_timeout,
     }
 }
 
@@ -359,4 +392,12 @@ async fn announce_flow(permits: HostPermits, meshes: Vec<Links>, servers: Vec<Li
             state = if flow.paused { "paused" } else { "running" }, version = flow.version
         );
     }
+}
+
+/// Opens the store, and checks that it is one.
+async fn open_store(source: StoreSource) -> Result<Arc<dyn LocationStore>, ConfigError> {
+    let mistake = |problem: String| ConfigError::new("location_store", problem);
+    let store = source.open().await.map_err(|error| mistake(error.to_string()))?;
+    probe(&*store).await.map_err(|error| mistake(error.to_string()))?;
+    Ok(store)
 }

@@ -8,6 +8,7 @@ use crate::clock;
 use crate::error::ConfigError;
 use crate::id::{ChannelName, MAX_ID_BYTES, MeshName, Rid};
 use crate::limit::{MAX_WEIGHT, PAYLOAD_BYTES};
+use crate::location::StoreSource;
 use crate::mesh::ObjectRole;
 use crate::permit::PermitLimits;
 use crate::random::Random;
@@ -56,6 +57,7 @@ pub(super) struct Listen {
 /// All that start needs.
 pub(super) struct Plan {
     pub(super) limits: PermitLimits,
+    pub(super) store: Option<StoreSource>,
     pub(super) meshes: Vec<MeshPlan>,
     pub(super) channels: Vec<ChannelPlan>,
 }
@@ -69,6 +71,7 @@ pub(super) fn validate(host: HostBuilder) -> Result<Plan, Vec<ConfigError>> {
         ("request_timeout", Some(host.request_timeout)),
         ("send_timeout", host.send_timeout),
         ("drain_timeout", Some(host.drain_timeout)),
+        ("watchdog", host.watchdog),
     ] {
         if let Some(timeout) = timeout {
             mistakes.check("host", clock::timeout(what, timeout));
@@ -76,6 +79,12 @@ pub(super) fn validate(host: HostBuilder) -> Result<Plan, Vec<ConfigError>> {
     }
     if host.workers == Some(0) {
         mistakes.add("host", "0 workers run no handler; give at least 1");
+    }
+    if host.stores.len() > 1 {
+        mistakes.add("location_store", "is given twice; a host has one");
+    }
+    for store in &host.stores {
+        mistakes.check("location_store", store.check());
     }
     one_path_per_channel(&host, &mut mistakes);
     let meshes: Vec<_> = host
@@ -97,6 +106,7 @@ pub(super) fn validate(host: HostBuilder) -> Result<Plan, Vec<ConfigError>> {
     match limits {
         Some(limits) if mistakes.0.is_empty() => Ok(Plan {
             limits,
+            store: host.stores.into_iter().next(),
             meshes,
             channels,
         }),
@@ -200,8 +210,13 @@ fn mesh_plan(mesh: MeshBuilder, random: &Random, mistakes: &mut Mistakes) -> Opt
             ),
         );
     }
-    if let Some(timeout) = mesh.request_timeout {
-        mistakes.check(&place, clock::timeout("request_timeout", timeout));
+    for (what, timeout) in [
+        ("request_timeout", mesh.request_timeout),
+        ("send_timeout", mesh.send_timeout),
+    ] {
+        if let Some(timeout) = timeout {
+            mistakes.check(&place, clock::timeout(what, timeout));
+        }
     }
     common_mistakes(
         &place,

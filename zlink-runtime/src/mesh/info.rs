@@ -108,9 +108,9 @@ impl std::hash::Hash for OperationId {
 /// few steps.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Operations {
-    list: Vec<OperationId>,
     /// The hash and number of each, by hash; no hash is there twice.
     numbers: Vec<(u64, u32)>,
+    list: Vec<OperationId>,
 }
 
 impl Operations {
@@ -135,11 +135,10 @@ impl Operations {
     /// The number of an operation, from its names and their hashes.
     pub(crate) fn number(&self, channel: Option<&Hashed<ChannelName>>, packet: &str, packet_hash: u64) -> Option<u32> {
         let hash = joint_hash(channel.map(|channel| channel.hash), packet_hash);
-        let at = self.numbers.binary_search_by_key(&hash, |(other, _)| *other);
+        let at = self.numbers.binary_search_by_key(&hash, |(hash, _)| *hash);
         let (_, number) = self.numbers.get(at.ok()?)?;
-        let operation = self.list.get(*number as usize)?;
         let channel = channel.map(|channel| channel.name.as_str());
-        operation.is(channel, packet).then_some(*number)
+        self.list.get(*number as usize)?.is(channel, packet).then_some(*number)
     }
 }
 
@@ -340,10 +339,10 @@ mod tests {
         OperationId::new(channel, PacketName::new(packet).unwrap())
     }
 
-    fn number(operations: &Operations, operation: &OperationId) -> Option<u32> {
-        let channel = operation.channel.clone().map(Hashed::<ChannelName>::new);
-        let packet = operation.packet.as_str();
-        operations.number(channel.as_ref(), packet, text_hash(packet))
+    /// Looks up an operation's channel with this packet and a hash of any text.
+    fn find(operations: &Operations, like: &OperationId, packet: &str, hashed: &str) -> Option<u32> {
+        let channel = like.channel.clone().map(Hashed::new);
+        operations.number(channel.as_ref(), packet, text_hash(hashed))
     }
 
     #[test]
@@ -353,12 +352,12 @@ mod tests {
             .collect();
         let operations = Operations::new(all.clone()).unwrap();
         for (operation, number) in all.iter().zip(0..) {
-            assert_eq!(super::tests::number(&operations, operation), Some(number));
+            let packet = operation.packet.as_str();
+            assert_eq!(find(&operations, operation, packet, packet), Some(number));
         }
-        assert_eq!(number(&operations, &operation("c", "packet.1")), None);
-        let of_another = text_hash("packet.1");
-        let same_hash = operations.number(None, "another", of_another);
-        assert_eq!(operations.number(None, "packet.1", of_another), Some(3));
+        let elsewhere = operation("c", "packet.1");
+        assert_eq!(find(&operations, &elsewhere, "packet.1", "packet.1"), None);
+        let same_hash = find(&operations, &all[7], "another", all[7].packet.as_str());
         assert_eq!(same_hash, None, "a hash alone is no match");
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use crate::clock;
 use crate::id::Rid;
@@ -359,11 +360,11 @@ impl LinkSink {
 const FIRST_CALL_KIND: u8 = 16;
 
 impl Sink for LinkSink {
-    fn record(&self, _lane: Lane, record: Bytes, permit: Option<Permit>) {
+    fn record(&self, _lane: Lane, record: Bytes, permit: Option<Permit>, at: Instant) {
         match self.peer.get() {
             None => self.handshake(&record),
             Some(peer) => match record.get(1) {
-                Some(kind) if *kind >= FIRST_CALL_KIND => self.links.upcall().record(peer, record, permit),
+                Some(kind) if *kind >= FIRST_CALL_KIND => self.links.upcall().record(peer, record, permit, at),
                 // The permit returns when this bounded work is done.
                 _ => self.service(peer, &record),
             },

@@ -51,7 +51,7 @@ type Configure = Arc<dyn Fn(HostBuilder) -> HostBuilder + Send + Sync>;
 /// let cluster = Cluster::new(7);
 /// for name in ["one", "two"] {
 ///     cluster.node(name, move |host| {
-///         let server = billing::billing_server(Payments);
+///         let server = billing::server(Payments);
 ///         host.mesh("shop", |mesh| mesh.rid(name).listen(format!("tcp://{name}:1")).serve(server))
 ///     });
 /// }
@@ -66,7 +66,7 @@ type Configure = Arc<dyn Fn(HostBuilder) -> HostBuilder + Send + Sync>;
 /// cluster.kill("one");
 /// cluster.advance(Duration::from_secs(1)).await;
 /// let charge = Charge { order: "42".into(), ..Charge::default() };
-/// let receipt = billing::billing_client(&cluster.host("shop")).charge(charge).await?;
+/// let receipt = billing::client(&cluster.host("shop")).charge(charge).await?;
 /// assert_eq!(receipt.number, "R-42");
 ///
 /// cluster.start("one").await?;

@@ -140,7 +140,7 @@ conformance! {
 
 /// One way to break the contract.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Flaw {
+pub(crate) enum Flaw {
     /// Conditions are not looked at.
     Unconditional,
     /// The mutations of a batch are applied one by one.
@@ -154,7 +154,7 @@ enum Flaw {
 }
 
 #[derive(Debug)]
-struct Flawed(MemoryStore, Flaw);
+pub(crate) struct Flawed(pub(crate) MemoryStore, pub(crate) Flaw);
 
 impl LocationStore for Flawed {
     fn read_many<'a>(&'a self, keys: &'a [Key]) -> BoxFuture<'a, Result<ReadMany, StoreError>> {

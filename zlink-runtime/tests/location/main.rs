@@ -7,4 +7,5 @@ mod conformance;
 mod crowd;
 mod faults;
 mod files;
+mod host;
 mod kit;

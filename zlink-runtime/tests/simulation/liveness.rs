@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use tokio::time::Instant;
 use zlink_generated::contract::ORDERS;
 
 use crate::work::{Kind, Outcome, operate, rid};
@@ -14,15 +15,20 @@ const BACK: Duration = Duration::from_secs(20);
 /// A drain, and the longest pause before a return.
 const RUNNING: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_secs(1);
+/// Two lanes between every two nodes, and one from each client of `stock` to each of its servers.
+const CONNECTIONS: usize = NODES.len() * (NODES.len() - 1) + (NODES.len() - STOCKISTS) * STOCKISTS;
 
-pub(crate) async fn check(world: &World) {
+/// Returns how long it took until every link was there.
+pub(crate) async fn check(world: &World) -> Duration {
     let cluster = &world.cluster;
     cluster
         .until("every node to run again", RUNNING, || {
             NODES.iter().all(|name| cluster.is_running(name))
         })
         .await;
+    let calm = Instant::now();
     cluster.ready(BACK).await;
+    let back = calm.elapsed();
     cluster
         .until("every candidate to be known", BACK, || {
             world.hosts().iter().all(|(name, host)| {
@@ -36,6 +42,11 @@ pub(crate) async fn check(world: &World) {
                     .filter(|(server, weight)| *server != name && **weight > 0);
                 known == wanted.map(|(server, _)| rid(server)).collect()
             })
+        })
+        .await;
+    cluster
+        .until("every link that is not used to be gone", BACK, || {
+            cluster.network().connections() == CONNECTIONS
         })
         .await;
     for (at, from) in NODES.into_iter().enumerate() {
@@ -62,4 +73,5 @@ pub(crate) async fn check(world: &World) {
             assert!(matches!(outcome, Outcome::Reply(..)), "{from} {kind:?}: {outcome:?}");
         }
     }
+    back
 }

@@ -17,6 +17,8 @@ struct Figures {
     replies: AtomicUsize,
     failures: AtomicUsize,
     picks: AtomicUsize,
+    /// The longest until all links were back, in milliseconds.
+    back: AtomicUsize,
 }
 
 async fn weather(cluster: Cluster, figures: &Figures) {
@@ -28,10 +30,18 @@ async fn weather(cluster: Cluster, figures: &Figures) {
         faults::storm(&world, Duration::from_millis(500)).await;
         rest::bounded(&world);
     }
+    if world.dice.percent(20) {
+        // Whoever is cut off now stays so for longer than a silent peer is waited for.
+        load.slow_down();
+        world.cluster.advance(world.dice.millis(5_000, 40_000)).await;
+    }
     world.cluster.network().calm();
     load.stop().await;
     let before = world.ledger.entries().len();
-    liveness::check(&world).await;
+    let back = liveness::check(&world).await;
+    rest::check(&world).await;
+    // What had to be ended by force is no fault here.
+    let _ = world.cluster.shutdown().await;
     rest::check(&world).await;
 
     let entries = world.ledger.entries();
@@ -53,6 +63,9 @@ async fn weather(cluster: Cluster, figures: &Figures) {
     };
     let replies = ended(|outcome| matches!(outcome, Outcome::Reply(..)));
     let failures = ended(|outcome| matches!(outcome, Outcome::Failed(..)));
+    figures
+        .back
+        .fetch_max(usize::try_from(back.as_millis()).unwrap(), Ordering::Relaxed);
     figures.picks.fetch_add(picks, Ordering::Relaxed);
     figures.replies.fetch_add(replies, Ordering::Relaxed);
     figures.failures.fetch_add(failures, Ordering::Relaxed);
@@ -80,8 +93,8 @@ fn a_thousand_storms() {
     let figures = Figures::default();
     explore(1_000, async |cluster| weather(cluster, &figures).await);
     println!(
-        "{:?} replies, {:?} failures, {:?} picks",
-        figures.replies, figures.failures, figures.picks
+        "{:?} replies, {:?} failures, {:?} picks, all links back after at most {:?} ms",
+        figures.replies, figures.failures, figures.picks, figures.back
     );
     assert!(figures.replies.into_inner() > figures.failures.into_inner());
 }

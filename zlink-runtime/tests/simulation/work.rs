@@ -163,17 +163,26 @@ pub(crate) fn rid(name: &str) -> Rid {
 /// One driver per node, until it is told to stop.
 pub(crate) struct Load {
     stop: Arc<AtomicBool>,
+    slow: Arc<AtomicBool>,
     drivers: Vec<JoinHandle<Vec<JoinHandle<Outcome>>>>,
 }
 
 impl Load {
     pub(crate) fn start(world: &Arc<World>) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
-        let drivers = (0..NODES.len()).map(|at| tokio::spawn(drive(world.clone(), at, stop.clone())));
+        let slow = Arc::new(AtomicBool::new(false));
+        let drive = |at| tokio::spawn(drive(world.clone(), at, stop.clone(), slow.clone()));
+        let drivers = (0..NODES.len()).map(drive);
         Self {
             drivers: drivers.collect(),
             stop,
+            slow,
         }
+    }
+
+    /// From here on much less is asked.
+    pub(crate) fn slow_down(&self) {
+        self.slow.store(true, Ordering::Relaxed);
     }
 
     /// Begins nothing more, and waits until all that was begun has ended. Whatever never ends hangs here, and is found.
@@ -187,11 +196,12 @@ impl Load {
     }
 }
 
-async fn drive(world: Arc<World>, at: usize, stop: Arc<AtomicBool>) -> Vec<JoinHandle<Outcome>> {
+async fn drive(world: Arc<World>, at: usize, stop: Arc<AtomicBool>, slow: Arc<AtomicBool>) -> Vec<JoinHandle<Outcome>> {
     let (from, dice) = (NODES[at], world.dice.clone());
     let mut begun = Vec::new();
     while !stop.load(Ordering::Relaxed) {
-        tokio::time::sleep(dice.millis(5, 180)).await;
+        let pause = if slow.load(Ordering::Relaxed) { 4_000 } else { 180 };
+        tokio::time::sleep(dice.millis(5, pause)).await;
         if !world.cluster.is_running(from) {
             continue;
         }

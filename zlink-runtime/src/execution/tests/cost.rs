@@ -19,7 +19,7 @@ struct Record(#[allow(dead_code, reason = "its size counts")] [usize; 12]);
 impl Job for Record {
     type Turn = Boxed;
 
-    fn start(self) -> Option<Boxed> {
+    fn start(self, _: tokio::time::Instant) -> Option<Boxed> {
         let record = std::hint::black_box(self);
         Some(Boxed(Box::pin(async move {
             std::hint::black_box(&record);
@@ -88,7 +88,7 @@ struct Counted(Arc<Round>);
 impl Job for Counted {
     type Turn = Boxed;
 
-    fn start(self) -> Option<Boxed> {
+    fn start(self, _: tokio::time::Instant) -> Option<Boxed> {
         Some(Boxed(Box::pin(async move {
             if self.0.left.fetch_sub(1, Ordering::AcqRel) == 1 {
                 self.0.end.notify_one();

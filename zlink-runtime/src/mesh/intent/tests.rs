@@ -105,7 +105,12 @@ impl Link for Answered {
         if record.head.get(1) == Some(&RecordKind::Hello.to_wire())
             && let Some(sink) = self.sink.get()
         {
-            sink.record(Lane::Data, Bytes::from(self.answer.clone()), None);
+            sink.record(
+                Lane::Data,
+                Bytes::from(self.answer.clone()),
+                None,
+                tokio::time::Instant::now(),
+            );
         }
         Ok(())
     }
@@ -136,7 +141,7 @@ impl Link for Answered {
 struct Nobody;
 
 impl Upcall for Nobody {
-    fn record(&self, _: &Arc<PeerLink>, _: Bytes, _: Option<Permit>) {}
+    fn record(&self, _: &Arc<PeerLink>, _: Bytes, _: Option<Permit>, _: tokio::time::Instant) {}
     fn peers_changed(&self, _: u64, _: &[PeerView]) {}
     fn link_closed(&self, _: &Arc<PeerLink>, _: &CloseReason) {}
     fn waits_on(&self, _: LinkId) -> bool {

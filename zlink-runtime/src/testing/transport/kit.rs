@@ -68,7 +68,7 @@ pub struct Heard {
 pub struct Collector(Arc<Mutex<Heard>>, Arc<tokio::sync::Notify>);
 
 impl Sink for Collector {
-    fn record(&self, lane: Lane, record: Bytes, permit: Option<Permit>) {
+    fn record(&self, lane: Lane, record: Bytes, permit: Option<Permit>, _: tokio::time::Instant) {
         self.0.lock().records.push((lane, record, permit));
         self.1.notify_one();
     }

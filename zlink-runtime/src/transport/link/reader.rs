@@ -389,7 +389,7 @@ impl Reader {
     fn hand_on(&mut self, count: usize, ordinary: usize) {
         let more = u32::try_from(ordinary.saturating_sub(1)).unwrap_or(u32::MAX);
         let mut grant = if more > 0 { self.source.try_acquire(more) } else { None };
-        let mut handed = 0;
+        let (mut handed, at) = (0, Instant::now());
         while handed < count {
             let mut permit = None;
             if ordinary > 0
@@ -408,7 +408,7 @@ impl Reader {
                 break;
             };
             self.rotation.bytes += record.len();
-            self.sink.record(self.lane, record, permit);
+            self.sink.record(self.lane, record, permit, at);
             handed += 1;
         }
         self.rotation.records += handed;

@@ -283,7 +283,7 @@ impl Link for OpenLink {
 struct Nobody;
 
 impl Sink for Nobody {
-    fn record(&self, _: Lane, _: Bytes, _: Option<Permit>) {}
+    fn record(&self, _: Lane, _: Bytes, _: Option<Permit>, _: Instant) {}
     fn closed(&self, _: &CloseReason) {}
 }
 

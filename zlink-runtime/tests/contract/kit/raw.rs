@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use zlink_generated::zlink_wire::{self as wire, Hello, NodeState, ObjectRole, RecordKind, Reject, Topology};
 use zlink_runtime::error::{ErrorKind, Execution};
 use zlink_runtime::id::{Generation, Rid};
@@ -97,7 +98,7 @@ struct Heard {
 struct Ear(Arc<Mutex<Heard>>);
 
 impl Sink for Ear {
-    fn record(&self, _: Lane, record: Bytes, _: Option<Permit>) {
+    fn record(&self, _: Lane, record: Bytes, _: Option<Permit>, _: Instant) {
         self.0.lock().records.push(record);
     }
 

@@ -125,7 +125,7 @@ impl EchoSink {
 }
 
 impl Sink for EchoSink {
-    fn record(&self, _: Lane, record: Bytes, _: Option<Permit>) {
+    fn record(&self, _: Lane, record: Bytes, _: Option<Permit>, _: tokio::time::Instant) {
         let mut reply = record.to_vec();
         if let Some(kind) = reply.get_mut(1) {
             *kind = COMPLETION;

@@ -1,0 +1,121 @@
+//! What a host does with the store it is given: addresses, the probe, and when it lets go.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tempfile::TempDir;
+use zlink_runtime::Host;
+use zlink_runtime::location::{
+    Batch, BoxFuture, Faults, Key, LocationStore, MemoryStore, ReadMany, Scan, Scanned, SqliteStore, StoreError,
+    StoreSource, Written,
+};
+
+use crate::conformance::{Flaw, Flawed};
+
+async fn mistakes(stores: Vec<StoreSource>) -> Vec<String> {
+    let host = stores
+        .into_iter()
+        .fold(Host::builder(), |host, store| host.location_store(store));
+    let error = host.workers(0).start().await.unwrap_err();
+    // One mistake is ours; all come at once.
+    let mistakes: Vec<_> = error.mistakes().iter().map(ToString::to_string).collect();
+    assert!(
+        mistakes.iter().any(|mistake| mistake.contains("workers")),
+        "{mistakes:?}"
+    );
+    mistakes
+        .into_iter()
+        .filter(|mistake| mistake.starts_with("location_store: "))
+        .collect()
+}
+
+/// REQ: LS-003
+#[tokio::test]
+async fn a_wrong_address_is_one_of_the_mistakes_of_a_start() {
+    for (address, part) in [
+        ("sqlite://", "names no file"),
+        ("redis://localhost:6379", "not built yet"),
+        ("etcd://localhost:2379", "not built yet"),
+        ("shop.db", "sqlite://path"),
+    ] {
+        let mistakes = mistakes(vec![address.into()]).await;
+        assert!(mistakes.len() == 1 && mistakes[0].contains(part), "{mistakes:?}");
+    }
+    let twice = mistakes(vec!["memory://".into(), MemoryStore::new().into()]).await;
+    assert!(twice.len() == 1 && twice[0].contains("given twice"), "{twice:?}");
+    assert!(mistakes(vec!["memory://".into()]).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_store_that_cannot_be_used_fails_the_start() {
+    let folder = TempDir::new().unwrap();
+    let absent = format!("sqlite://{}/none/s.db", folder.path().display());
+    let cut = Faults::new(0);
+    cut.cut();
+    for (store, part) in [
+        (StoreSource::from(absent), "does not exist"),
+        (Flawed(MemoryStore::new(), Flaw::Torn).into(), "breaks its contract"),
+        (MemoryStore::new().with_faults(cut).into(), "unavailable"),
+    ] {
+        let error = Host::builder()
+            .location_store(store)
+            .start()
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("location_store: ") && error.contains(part), "{error}");
+    }
+}
+
+/// A store that says when it is dropped.
+#[derive(Debug)]
+struct Watched(MemoryStore, Arc<AtomicUsize>);
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.1.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+impl LocationStore for Watched {
+    fn read_many<'a>(&'a self, keys: &'a [Key]) -> BoxFuture<'a, Result<ReadMany, StoreError>> {
+        self.0.read_many(keys)
+    }
+    fn write<'a>(&'a self, batch: &'a Batch) -> BoxFuture<'a, Result<Written, StoreError>> {
+        self.0.write(batch)
+    }
+    fn scan<'a>(&'a self, scan: &'a Scan) -> BoxFuture<'a, Result<Scanned, StoreError>> {
+        self.0.scan(scan)
+    }
+}
+
+/// REQ: LS-003
+#[tokio::test]
+async fn a_host_lets_its_store_go_once_and_last() {
+    let drops = Arc::new(AtomicUsize::new(0));
+    let store = Watched(MemoryStore::new(), Arc::clone(&drops));
+    let host = Host::builder().location_store(store).start().await.unwrap();
+    host.shutdown().await.unwrap();
+    drop(host);
+    assert_eq!(drops.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn an_address_opens_the_file_it_names() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("s.db");
+    let host = Host::builder()
+        .location_store(format!("sqlite://{}", path.display()))
+        .start()
+        .await
+        .unwrap();
+    let store = SqliteStore::open(&path).await.unwrap();
+    let Scanned::Page(page) = store.scan(&Scan::new("", 10).unwrap()).await.unwrap() else {
+        panic!("expired");
+    };
+    assert!(
+        page.revision.is_some() && page.entries.is_empty(),
+        "the host has probed it: {page:?}"
+    );
+    host.shutdown().await.unwrap();
+}

@@ -17,6 +17,7 @@ mod channel_builder;
 mod control;
 mod location;
 mod mesh_builder;
+mod ready;
 mod shutdown;
 mod socket;
 mod start;
@@ -70,14 +71,16 @@ pub(crate) struct Mesh {
     name: MeshName,
     links: Links,
     endpoint: crate::transport::Endpoint,
-    /// Kept alive for the calls that this host makes to its own node.
-    _inbound: Arc<Inbound>,
+    /// What comes in over them, and from this host itself.
+    inbound: Arc<Inbound>,
 }
 
 /// A ClientServer channel of this host.
 pub(crate) struct Channel {
     name: ChannelName,
     server: Option<(Links, crate::transport::Endpoint)>,
+    /// What comes in to the server.
+    inbound: Option<Arc<Inbound>>,
     client: Option<Links>,
 }
 

@@ -50,6 +50,7 @@ pub struct HostBuilder {
     pub(super) send_timeout: Option<Duration>,
     pub(super) drain_timeout: Duration,
     pub(super) workers: Option<usize>,
+    pub(super) watchdog: Option<Duration>,
     pub(super) transport: Arc<dyn Transport>,
     pub(super) location: LocationOptions,
     pub(super) random: Random,
@@ -67,6 +68,7 @@ impl Default for HostBuilder {
             send_timeout: None,
             drain_timeout: DRAIN_TIME,
             workers: None,
+            watchdog: None,
             transport: Arc::new(LinkTransport::new(LinkConfig::default())),
             location: LocationOptions::default(),
             random: Random::default(),
@@ -127,6 +129,14 @@ impl HostBuilder {
     /// How many tasks run handlers; one per thread of the tokio runtime where it is not set.
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = Some(workers);
+        self
+    }
+
+    /// Warns, in an event that names the operation, of every handler that blocks its thread for longer than `limit`: it
+    /// holds up what else that thread has to do, links included. A thread of its own looks every `limit / 2`; it ends with
+    /// the host. Off where it is not set.
+    pub fn watchdog(mut self, limit: Duration) -> Self {
+        self.watchdog = Some(limit);
         self
     }
 

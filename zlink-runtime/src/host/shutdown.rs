@@ -45,6 +45,9 @@ impl Host {
     /// Stops the host: new work is refused, peers are told, accepted work is finished within the drain timeout, then
     /// all links close. Calls under way from outside handlers end with their replies or with `ShuttingDown`.
     ///
+    /// What peers have sent and this host has not taken when the stop begins is not admitted any more: requests are
+    /// answered that they did not run, one-way messages are recorded and counted.
+    ///
     /// The stop goes on by itself, on the runtime that the host was started on: dropping the future, or the host, changes
     /// nothing about it. Asking again waits for the same end.
     ///

@@ -8,6 +8,7 @@ use tokio::runtime::Handle;
 
 use crate::channel::{
     ChannelPath, ChannelServer, HostState, Inbound, InboundConfig, MeshPath, NodeServer, Outbound, PathKind, Queue,
+    Timeouts,
 };
 use crate::error::{ConfigError, ErrorKind, StartError};
 use crate::execution::Workers;
@@ -21,7 +22,7 @@ use crate::transport::{Endpoint, Transport};
 
 use super::location::Location;
 use super::validate::{ChannelPlan, Listen, MeshPlan, validate};
-use super::{Channel, Host, HostBuilder, Inner, Mesh, shutdown};
+use super::{Channel, Host, HostBuilder, Inner, Mesh, MeshBuilder, shutdown};
 
 /// More than the head of a service record has.
 const HEAD_BYTES: usize = 64;
@@ -48,6 +49,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     let (request_timeout, send_timeout) = (builder.request_timeout, builder.send_timeout);
     let (drain_timeout, workers) = (builder.drain_timeout, builder.workers.unwrap_or(threads));
     let (transport, random) = (builder.transport.clone(), builder.random.clone());
+    let watchdog = builder.watchdog;
     let plan = validate(builder).map_err(StartError::new)?;
     let mut location = match plan.location {
         None => None,
@@ -69,24 +71,28 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         paths: Vec::new(),
         mistakes: Vec::new(),
     };
+    if let Some(Err(error)) = watchdog.map(|limit| ground.workers.watch(limit)) {
+        let problem = format!("the watchdog gets no thread: {error}");
+        ground.mistakes.push(ConfigError::new("host", problem));
+    }
     let mut meshes = Vec::new();
     let mut mesh_paths = Vec::new();
     let (mut published, mut searching) = (Vec::new(), Vec::new());
     for mesh in plan.meshes {
         let rid = mesh.rid.clone();
-        let timeout = mesh.registered.request_timeout;
+        let timeouts = timeouts(&mesh.registered);
         let (connect, automatic) = (mesh.connect.clone(), mesh.automatic);
         let mesh = ground.mesh(mesh).await;
         let path = MeshPath {
             name: mesh.name.clone(),
             links: mesh.links.clone(),
-            request_timeout: timeout,
+            timeouts,
         };
         if automatic {
             published.push(mesh.links.clone());
             searching.push(mesh.links.clone());
         }
-        mesh_paths.push((Arc::new(path), rid, Arc::downgrade(&mesh._inbound)));
+        mesh_paths.push((Arc::new(path), rid, Arc::downgrade(&mesh.inbound)));
         meshes.push((mesh, connect));
     }
     let mut channels = Vec::new();
@@ -234,7 +240,7 @@ impl Ground {
             registered,
             ..
         } = plan;
-        let timeout = registered.request_timeout;
+        let timeouts = timeouts(&registered);
         let channels: Vec<_> = registered
             .servers
             .iter()
@@ -248,7 +254,7 @@ impl Ground {
             .chain(&registered.clients)
         {
             let kind = PathKind::RouteMesh(name.clone());
-            paths.push(self.path(ChannelPath::new(channel.clone(), kind, timeout)));
+            paths.push(self.path(ChannelPath::new(channel.clone(), kind, timeouts)));
         }
         let node = (!registered.node.is_empty()).then(|| {
             let handlers = registered
@@ -299,7 +305,7 @@ impl Ground {
             name,
             links,
             endpoint,
-            _inbound: inbound,
+            inbound,
         }
     }
 
@@ -337,12 +343,13 @@ impl Ground {
                 paths,
             }))
         };
-        let mut server = None;
+        let (mut server, mut taking) = (None, None);
         if let Some(registration) = registered.servers.into_iter().next() {
             let channels = vec![(name.clone(), weight(&registration))];
             let queue = self.queue(registration.dispatch_limit, ErrorKind::Rejected);
             let inbound = inbound(self, vec![(name.clone(), registration.handlers, queue)], Vec::new());
             if let Ok(info) = info(Scope::ChannelServer(name.clone()), "server", channels) {
+                taking = Some(inbound.clone());
                 let links = self.links(info, registered.socket.link_budget, inbound);
                 let endpoint = self
                     .listen(format!("client_server {:?}", name.as_str()), &links, listen)
@@ -351,16 +358,36 @@ impl Ground {
             }
         }
         let client = if registered.clients.is_empty() {
-            self.path(ChannelPath::new(name.clone(), PathKind::ServerOnly, None));
+            self.path(ChannelPath::new(
+                name.clone(),
+                PathKind::ServerOnly,
+                Timeouts::default(),
+            ));
             None
         } else {
-            let path = self.path(ChannelPath::new(name.clone(), PathKind::ClientServer, None));
+            let path = self.path(ChannelPath::new(
+                name.clone(),
+                PathKind::ClientServer,
+                Timeouts::default(),
+            ));
             let inbound = inbound(self, Vec::new(), vec![path]);
             let info = info(Scope::ChannelClient(name.clone()), "client", Vec::new());
             info.ok()
                 .map(|info| self.links(info, registered.socket.link_budget, inbound))
         };
-        Channel { name, server, client }
+        Channel {
+            name,
+            server,
+            inbound: taking,
+            client,
+        }
+    }
+}
+
+fn timeouts(mesh: &MeshBuilder) -> Timeouts {
+    Timeouts {
+        request: mesh.request_timeout,
+        send: mesh.send_timeout,
     }
 }
 

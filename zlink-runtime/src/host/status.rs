@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::channel::HostState;
+use crate::channel::{DropCounts, Drops, HostState, Inbound, SelectionFailures};
 use crate::clock;
 use crate::id::{ChannelName, Rid};
 use crate::mesh::{Links, PeerState};
@@ -35,6 +35,8 @@ pub struct HostStatus {
     pub jobs: JobQueueStatus,
     /// Requests of this host that wait for replies.
     pub waiting_requests: usize,
+    /// Requests of this host that ended at their deadlines, since it started.
+    pub request_timeouts: u64,
     /// How it stands with its Location Store, if it has one.
     pub location: Option<LocationStatus>,
     /// When this was observed.
@@ -103,6 +105,12 @@ pub struct TopologyStatus {
     pub peers: Vec<PeerStatus>,
     /// For every channel that calls may go to, the servers that selection has.
     pub channels: Vec<(ChannelName, Vec<TargetStatus>)>,
+    /// For the same channels, how often a call found no server.
+    pub selection_failures: Vec<(ChannelName, SelectionFailures)>,
+    /// One-way messages to channels that were not delivered here.
+    pub channel_drops: DropCounts,
+    /// One-way messages to this node that were not delivered here.
+    pub node_drops: DropCounts,
     /// When this was observed.
     pub observed: Instant,
 }
@@ -158,6 +166,7 @@ impl Host {
                 transitions: counts.flow.version,
             },
             waiting_requests: self.0.outbound.pending().len(),
+            request_timeouts: self.0.outbound.pending().timeouts(),
             location: self.0.location.as_ref().map(Location::status),
             observed: clock::now(),
         }
@@ -208,18 +217,26 @@ pub(super) fn mesh(host: &Inner, mesh: &Mesh) -> TopologyStatus {
         crate::channel::PathKind::RouteMesh(name) => *name == mesh.name,
         _ => false,
     };
-    topology(host, mesh.name.as_str(), Some(&mesh.links), is_ours)
+    topology(
+        host,
+        mesh.name.as_str(),
+        Some(&mesh.links),
+        Some(&mesh.inbound),
+        is_ours,
+    )
 }
 
 pub(super) fn channel(host: &Inner, channel: &Channel) -> TopologyStatus {
     let is_ours = |path: &crate::channel::ChannelPath| path.name == channel.name;
-    topology(host, channel.name.as_str(), channel.client.as_ref(), is_ours)
+    let (links, inbound) = (channel.client.as_ref(), channel.inbound.as_deref());
+    topology(host, channel.name.as_str(), links, inbound, is_ours)
 }
 
 fn topology(
     host: &Inner,
     name: &str,
     links: Option<&Links>,
+    inbound: Option<&Inbound>,
     is_ours: impl Fn(&crate::channel::ChannelPath) -> bool,
 ) -> TopologyStatus {
     let peers: Vec<_> = links.map(Links::peers).unwrap_or_default();
@@ -255,14 +272,17 @@ fn topology(
             .map(|(rid, weight)| TargetStatus { rid, weight })
             .collect()
     };
-    let ours = host.outbound.channels().filter(|path| is_ours(path));
-    let mut channels: Vec<_> = ours.map(|path| (path.name.clone(), targets(path))).collect();
-    channels.sort_by(|a, b| a.0.cmp(&b.0));
+    let mut ours: Vec<_> = host.outbound.channels().filter(|path| is_ours(path)).collect();
+    ours.sort_by(|a, b| a.name.cmp(&b.name));
+    let drops = inbound.map(Inbound::drops);
     TopologyStatus {
         name: name.to_owned(),
         phase,
         peers,
-        channels,
+        channels: ours.iter().map(|path| (path.name.clone(), targets(path))).collect(),
+        selection_failures: ours.iter().map(|path| (path.name.clone(), path.failures())).collect(),
+        channel_drops: drops.map(Drops::of_channels).unwrap_or_default(),
+        node_drops: drops.map(Drops::of_node).unwrap_or_default(),
         observed: clock::now(),
     }
 }

@@ -78,6 +78,7 @@ pub(super) fn validate(host: HostBuilder) -> Result<Plan, Vec<ConfigError>> {
         ("request_timeout", Some(host.request_timeout)),
         ("send_timeout", host.send_timeout),
         ("drain_timeout", Some(host.drain_timeout)),
+        ("watchdog", host.watchdog),
     ] {
         if let Some(timeout) = timeout {
             mistakes.check("host", clock::timeout(what, timeout));
@@ -222,8 +223,13 @@ fn mesh_plan(mesh: MeshBuilder, store: bool, random: &Random, mistakes: &mut Mis
             ),
         );
     }
-    if let Some(timeout) = mesh.request_timeout {
-        mistakes.check(&place, clock::timeout("request_timeout", timeout));
+    for (what, timeout) in [
+        ("request_timeout", mesh.request_timeout),
+        ("send_timeout", mesh.send_timeout),
+    ] {
+        if let Some(timeout) = timeout {
+            mistakes.check(&place, clock::timeout(what, timeout));
+        }
     }
     common_mistakes(
         &place,

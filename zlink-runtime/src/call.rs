@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
@@ -33,6 +33,8 @@ struct Inner {
     /// Told when nothing waits any more, while somebody wants to know.
     idle: Notify,
     asked_idle: AtomicBool,
+    /// Requests that ended at their deadlines.
+    timeouts: AtomicU64,
     start: Instant,
 }
 
@@ -51,6 +53,7 @@ impl Pending {
             earlier: Notify::new(),
             idle: Notify::new(),
             asked_idle: AtomicBool::new(false),
+            timeouts: AtomicU64::new(0),
             start: clock::now(),
         }))
     }
@@ -58,6 +61,11 @@ impl Pending {
     /// How many wait.
     pub(crate) fn len(&self) -> usize {
         self.0.table.lock().waiting()
+    }
+
+    /// How many ended at their deadlines.
+    pub(crate) fn timeouts(&self) -> u64 {
+        self.0.timeouts.load(Ordering::Relaxed)
     }
 
     /// Waits until nothing waits. Once asked, requests tell; a host asks when it stops.
@@ -166,6 +174,7 @@ impl Pending {
             if wakers.is_empty() {
                 return;
             }
+            self.0.timeouts.fetch_add(wakers.len() as u64, Ordering::Relaxed);
             wakers.into_iter().for_each(|waker| {
                 if let Some(waker) = waker {
                     waker.wake();
@@ -341,7 +350,7 @@ mod tests {
     #[test]
     fn five_contenders_end_a_request_once() {
         use std::sync::Barrier;
-        use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
+        use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
         const ROUNDS: u32 = 10_000;
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

@@ -6,6 +6,7 @@
 mod call;
 mod context;
 mod dispatch;
+mod drops;
 mod exchange;
 #[cfg(feature = "testing")]
 mod history;
@@ -18,13 +19,17 @@ mod way;
 
 pub use call::{ChannelRoute, Method, NodeRoute, RequestCall, RequestFuture, SendCall, SendFuture};
 pub use context::{ChannelContext, ChannelTurn, CorrelationId, MessageKind, NodeContext, NodeTurn};
+pub use dispatch::{Call, LendContext};
+pub use drops::DropCounts;
 #[cfg(feature = "testing")]
 pub use history::Selection;
 pub use outbound::Caller;
+pub use path::SelectionFailures;
 pub use server::{ChannelServer, NodeServer, Server, ServerBuilder};
 
+pub(crate) use drops::Drops;
 pub(crate) use inbound::{Inbound, InboundConfig, Queue};
 pub(crate) use outbound::sealed as caller;
 pub(crate) use outbound::{HostState, Outbound};
-pub(crate) use path::{ChannelPath, MeshPath, PathKind};
+pub(crate) use path::{ChannelPath, MeshPath, PathKind, Timeouts};
 pub(crate) use server::Handler;

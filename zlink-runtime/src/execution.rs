@@ -11,6 +11,7 @@ use crate::error::ErrorKind;
 mod owner;
 mod ready;
 mod slot;
+mod watchdog;
 mod worker;
 
 pub(crate) use owner::{Owner, OwnerStatus, Rejected};
@@ -28,6 +29,11 @@ pub(crate) trait Job: Send + 'static {
 
     /// Ends it without a start: its owner was stopped.
     fn abandon(self);
+
+    /// What people call it. Asked for only where a watchdog looks.
+    fn name(&self) -> String {
+        String::new()
+    }
 }
 
 /// A job that has started. It is polled, and dropped, by one thread at a time, and never under a lock.
@@ -37,6 +43,11 @@ pub(crate) trait Turn: Send + Unpin + 'static {
 
     /// Ends it before its end. What is left of its handler is dropped here.
     fn abandon(self, why: Abandoned);
+
+    /// What people call it. Asked for only where a watchdog looks.
+    fn name(&self) -> String {
+        String::new()
+    }
 }
 
 /// Why a turn did not come to its end.

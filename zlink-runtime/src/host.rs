@@ -9,14 +9,15 @@ use crate::channel::{Caller, Inbound, Outbound, Queue, caller};
 use crate::error::ErrorKind;
 use crate::execution::Workers;
 use crate::id::{ChannelName, MeshName};
-use crate::location::LocationStore;
 use crate::mesh::Links;
 use crate::permit::HostPermits;
 
 mod builder;
 mod channel_builder;
 mod control;
+mod location;
 mod mesh_builder;
+mod ready;
 mod shutdown;
 mod socket;
 mod start;
@@ -26,6 +27,7 @@ mod validate;
 pub use builder::{HostBuilder, JobProfile};
 pub use channel_builder::ClientServerBuilder;
 pub use control::{ChannelControl, IntentStatus, ListenerInfo, ListenerKind, MeshNode};
+pub use location::{LocationState, LocationStatus};
 pub use mesh_builder::MeshBuilder;
 pub use shutdown::ShutdownError;
 pub use status::{HostPhase, HostStatus, JobQueueStatus, PeerStatus, TargetStatus, TopologyPhase, TopologyStatus};
@@ -60,8 +62,7 @@ pub(crate) struct Inner {
     queues: Vec<(Queue, ErrorKind)>,
     tasks: Vec<tokio::task::JoinHandle<()>>,
     drain_timeout: std::time::Duration,
-    /// Held for as long as the host is; let go once.
-    _store: Option<Arc<dyn LocationStore>>,
+    location: Option<location::Location>,
     stopping: shutdown::Stopping,
 }
 
@@ -70,14 +71,16 @@ pub(crate) struct Mesh {
     name: MeshName,
     links: Links,
     endpoint: crate::transport::Endpoint,
-    /// Kept alive for the calls that this host makes to its own node.
-    _inbound: Arc<Inbound>,
+    /// What comes in over them, and from this host itself.
+    inbound: Arc<Inbound>,
 }
 
 /// A ClientServer channel of this host.
 pub(crate) struct Channel {
     name: ChannelName,
     server: Option<(Links, crate::transport::Endpoint)>,
+    /// What comes in to the server.
+    inbound: Option<Arc<Inbound>>,
     client: Option<Links>,
 }
 

@@ -31,11 +31,11 @@ mod wire;
 #[doc(hidden)]
 pub mod fuzz;
 
-pub use channel::{Caller, ChannelContext, CorrelationId, MessageKind, NodeContext};
+pub use channel::{Caller, ChannelContext, CorrelationId, DropCounts, MessageKind, NodeContext, SelectionFailures};
 pub use host::{
     ChannelControl, ClientServerBuilder, Host, HostBuilder, HostPhase, HostStatus, IntentStatus, JobProfile,
-    JobQueueStatus, ListenerInfo, ListenerKind, MeshBuilder, MeshNode, PeerStatus, ShutdownError, TargetStatus,
-    TopologyPhase, TopologyStatus,
+    JobQueueStatus, ListenerInfo, ListenerKind, LocationState, LocationStatus, MeshBuilder, MeshNode, PeerStatus,
+    ShutdownError, TargetStatus, TopologyPhase, TopologyStatus,
 };
 pub use mesh::{ObjectRole, PeerState};
 pub use message::metadata::{Metadata, MetadataView};

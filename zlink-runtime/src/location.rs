@@ -1,7 +1,7 @@
-//! Where a mesh keeps what its nodes agree on: the contract of store providers, and the providers.
+//! Where a mesh keeps what its nodes agree on: the contract of store providers, the providers, and the leases of hosts.
 //!
-//! A provider keeps opaque values under keys. It must not know what a value means: leases, descriptors and authority
-//! are the business of the floors above, and applications never call a provider.
+//! A provider keeps opaque values under keys. It must not know what a value means: leases are the business of `lease`,
+//! descriptors and authority that of the floors above, and applications never call a provider.
 //!
 //! Two traits, each object-safe: [`LocationStore`] for small records that change together or not at all, and
 //! [`BlobStore`] for the bytes of objects on the move. [`MemoryStore`] is both, within one process.
@@ -28,17 +28,23 @@ use std::sync::Arc;
 
 mod batch;
 mod blob;
+mod boot;
 mod error;
 mod key;
+mod lease;
 mod memory;
+mod name;
 mod probe;
 mod read;
+mod snapshot;
 mod source;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod timing;
 
 pub use batch::{Batch, Condition, Mutation, Written};
 pub use blob::{BlobPut, BlobRef, BlobRenewed, BlobStore, StoredBlob, check_blob, check_retention};
+pub use boot::BootClock;
 pub use error::{OpenError, StoreError};
 pub use key::{Key, Revision, StoreTime};
 pub use memory::{Fault, Faults, MemoryStore, Operation};
@@ -47,6 +53,11 @@ pub use read::{Cursor, Page, Read, ReadMany, Scan, Scanned, Stored, check_read_m
 pub use source::StoreSource;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteBlobStore, SqliteStore};
+pub use timing::LocationTiming;
+
+pub(crate) use lease::{HostLease, LeaseConfig, LeasePhase, LeaseSeen, LeaseWatch, Record, Standing};
+pub(crate) use name::{ListName, OwnerId};
+pub(crate) use snapshot::read as read_list;
 
 /// A boxed future, as object-safe traits need it.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -14,15 +14,21 @@ use crate::transport::CloseReason;
 
 mod admission;
 mod backoff;
+mod descriptor;
+mod discovered;
+mod discovery;
 mod info;
 mod intent;
 mod links;
 mod liveness;
 mod peer;
+mod plan;
 mod sink;
 mod table;
 mod upkeep;
 
+pub(crate) use descriptor::{claim, record as published};
+pub(crate) use discovery::Discovery;
 pub use info::ObjectRole;
 pub(crate) use info::{Hashed, NodeInfo, NodeState, OperationId, Operations, Scope};
 pub(crate) use links::{Links, LinksConfig, Lookup};

@@ -20,6 +20,8 @@ mod endpoint;
 mod link;
 #[cfg(feature = "testing")]
 pub(crate) mod simulated;
+#[cfg(feature = "zeromq")]
+mod zeromq;
 pub mod zmtp;
 
 pub use crate::permit::Flow;
@@ -29,6 +31,8 @@ pub use endpoint::{Endpoint, InvalidEndpoint};
 #[doc(hidden)]
 pub use link::Receiver;
 pub use link::{LinkConfig, LinkTransport};
+#[cfg(feature = "zeromq")]
+pub use zeromq::ZeromqTransport;
 
 /// A boxed future, as object-safe traits need it.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

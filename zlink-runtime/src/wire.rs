@@ -18,8 +18,8 @@ mod generated;
 mod write;
 
 pub(crate) use generated::{
-    ChannelServer, FlowHead, Hello, NodeState, ObjectRole, Operation, ProbeHead, RecordHead, RecordKind, Reject,
-    RejectReason, ReplyHead, RequestHead, SendHead, Topology, Update,
+    ChannelServer, Descriptor, FlowHead, Hello, Lease, NodeState, ObjectRole, Operation, ProbeHead, RecordHead,
+    RecordKind, Reject, RejectReason, ReplyHead, RequestHead, SendHead, Topology, Update,
 };
 pub(crate) use write::{CallHead, OperationRef, call, flow, probe, reply_failed, reply_head, service};
 

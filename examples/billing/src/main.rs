@@ -32,7 +32,7 @@ async fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let ended = match args[..] {
         [] => play::run(Duration::from_secs(4)).await,
-        ["serve", name, weight, journal] => server::run(name, weight, journal).await.map(|()| true),
+        ["serve", name, weight, journal, store] => server::run(name, weight, journal, store).await.map(|()| true),
         [seconds] => match seconds.parse() {
             Ok(seconds @ 1..=60) => play::run(Duration::from_secs(seconds)).await,
             _ => Err(USAGE.into()),

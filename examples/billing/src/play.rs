@@ -2,6 +2,7 @@
 //!
 //! It starts, slows, drains and kills. What came of it is for the report to judge.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -36,14 +37,16 @@ pub(crate) async fn run(phase: Duration) -> Result<bool> {
 }
 
 async fn play(folder: &Path, phase: Duration) -> Result<Evidence> {
+    let store = format!("sqlite://{}", folder.join("shop.db").display());
     let host = Host::builder()
-        .mesh("shop", |mesh| {
-            mesh.rid("client").listen("tcp://127.0.0.1:0").client(billing::BILLING)
-        })
+        .location_store(store.clone())
+        .mesh("shop", |mesh| mesh.rid_prefix("client").client(billing::BILLING))
         .start()
         .await?;
-    let stage = Stage {
+    let mut stage = Stage {
         host,
+        store,
+        rids: HashMap::new(),
         folder: folder.to_owned(),
         begin: Instant::now(),
     };
@@ -54,7 +57,7 @@ async fn play(folder: &Path, phase: Duration) -> Result<Evidence> {
 
     stage.say(
         "calm",
-        "a, b and c serve the channel \"billing\" with weights 100, 200 and 300",
+        "a, b and c serve the channel \"billing\" with weights 100, 200 and 300, found through SQLite",
     );
     sleep(phase).await;
 
@@ -139,16 +142,21 @@ impl Server {
 /// What the phases play on.
 struct Stage {
     host: Host,
+    /// Where all find each other.
+    store: String,
+    /// Of each server that was started, by its name.
+    rids: HashMap<String, Rid>,
     folder: PathBuf,
     begin: Instant,
 }
 
 impl Stage {
-    /// Starts a server process, links with it, and waits until it is selected.
-    async fn start(&self, name: &str, weight: u32) -> Result<Server> {
+    /// Starts a server process, and waits until it was found and is selected.
+    async fn start(&mut self, name: &str, weight: u32) -> Result<Server> {
         let mut process = Command::new(std::env::current_exe()?)
             .args(["serve", name, &weight.to_string()])
             .arg(self.journal(name))
+            .arg(&self.store)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
@@ -156,10 +164,10 @@ impl Stage {
         let lifeline = process.stdin.take();
         let output = process.stdout.take().ok_or("the server has no output")?;
         let mut lines = BufReader::new(output).lines();
-        let endpoint = timeout(SOON, lines.next_line())
+        let rid = timeout(SOON, lines.next_line())
             .await??
             .ok_or("the server did not start")?;
-        self.host.mesh("shop")?.connect(&endpoint, Some(Rid::new(name)?))?;
+        self.rids.insert(name.to_owned(), Rid::new(rid)?);
         self.until("a new server is selected", || self.is_target(name)).await?;
         Ok(Server {
             process,
@@ -168,7 +176,8 @@ impl Stage {
     }
 
     fn admin(&self, name: &str) -> Result<AdminClient> {
-        Ok(billing::admin_client(&self.host, &SHOP, Rid::new(name)?))
+        let rid = self.rids.get(name).ok_or("no such server was started")?;
+        Ok(billing::admin_client(&self.host, &SHOP, rid.clone()))
     }
 
     /// Makes its charges take 400 ms, for that time.
@@ -196,7 +205,7 @@ impl Stage {
         targets
             .iter()
             .flat_map(|(_, targets)| targets)
-            .any(|target| target.rid.as_bytes() == name.as_bytes())
+            .any(|target| self.rids.get(name) == Some(&target.rid))
     }
 
     /// Whether it asks its callers to hold back.
@@ -206,8 +215,8 @@ impl Stage {
             .mesh("shop")
             .map(|mesh| mesh.status().peers)
             .unwrap_or_default();
-        let rid = Rid::new(name).ok();
-        peers.iter().any(|peer| peer.rid == rid && peer.paused)
+        let rid = self.rids.get(name);
+        peers.iter().any(|peer| peer.rid.as_ref() == rid && peer.paused)
     }
 
     async fn until(&self, what: &str, holds: impl Fn() -> bool) -> Result<()> {

@@ -1,6 +1,6 @@
 //! One server: a node of the mesh `shop` that takes charges, and does what its administrator asks.
 //!
-//! It knows nothing of the play. Its parent learns its endpoint from the first line of its output.
+//! It knows nothing of the play, and of its peers only what the Location Store tells. The first line of its output is its RID.
 
 use std::fs::File;
 use std::io::Write;
@@ -85,7 +85,7 @@ impl billing::AdminHandler for Server {
 }
 
 /// Serves until its administrator drains it.
-pub(crate) async fn run(name: &str, weight: &str, journal: &str) -> crate::Result<()> {
+pub(crate) async fn run(name: &str, weight: &str, journal: &str, store: &str) -> crate::Result<()> {
     // A server must not outlive whoever started it.
     std::thread::spawn(|| {
         let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
@@ -107,15 +107,15 @@ pub(crate) async fn run(name: &str, weight: &str, journal: &str) -> crate::Resul
         .dispatch_limit(AT_ONCE);
     let host = Host::builder()
         .max_queued_jobs(PERMITS)
+        .location_store(store)
         .mesh("shop", |mesh| {
-            mesh.rid(name)
-                .listen("tcp://127.0.0.1:0")
+            mesh.rid_prefix(name)
                 .serve(channel)
                 .serve_node(billing::admin_server(server.clone()))
         })
         .start()
         .await?;
-    println!("{}", host.mesh("shop")?.endpoint());
+    println!("{}", std::str::from_utf8(host.mesh("shop")?.rid().as_bytes())?);
 
     let mut look = tokio::time::interval(Duration::from_millis(2));
     let watching = async {

@@ -261,7 +261,7 @@ impl Exchange {
         let send_timeout = if self.timeout.is_some() {
             None
         } else {
-            outbound.send_timeout()
+            self.way.send_timeout()
         };
         let (text, kind, limit, target) = match &self.way.target {
             Target::Channel(path) => {
@@ -326,6 +326,7 @@ impl Exchange {
         // links as candidates, and the bound only keeps a misbehaving selector from spinning.
         for _ in 0..64 {
             head.clear();
+            self.note_target(&peer);
             let key = self.register(peer.id(), cx);
             self.head(&mut head, self.number_at(&peer), key.map(|key| (key, left)));
             let record = Record { head: &head, payload };
@@ -354,6 +355,24 @@ impl Exchange {
         Step::Failed(Error::not_executed(ErrorKind::Unavailable, text).into())
     }
 
+    /// Who was selected, for whoever looks: the caller is never told.
+    fn note_target(&self, peer: &PeerLink) {
+        let path = match &self.way.target {
+            Target::Channel(path) => Some(path),
+            _ => None,
+        };
+        let mesh = match &self.way.target {
+            Target::Node(mesh, _) => Some(mesh.path.name.as_str()),
+            _ => path.and_then(|path| path.mesh_name()),
+        };
+        tracing::debug!(
+            target: "zlink::flow", phase = "selected", surface = if path.is_some() { "channel" } else { "node" },
+            channel_name = path.map(|path| path.name.as_str()), mesh_name = mesh,
+            channel_route_kind = path.map(|path| path.route_kind()), target_rid = %peer.rid(),
+            packet_name = self.method.packet()
+        );
+    }
+
     fn wait_for_room(&self, peer: &Arc<PeerLink>, record: Vec<u8>) -> BoxFuture<'static, Result<(), Refused>> {
         let mut sending = peer.send(Lane::Data, record);
         if let Target::Channel(path) = &self.way.target {
@@ -367,7 +386,7 @@ impl Exchange {
             });
         }
         // A request is ended by its deadline, which its entry keeps.
-        match self.way.outbound.send_timeout().filter(|_| self.timeout.is_none()) {
+        match self.way.send_timeout().filter(|_| self.timeout.is_none()) {
             None => sending,
             Some(limit) => {
                 Box::pin(async move { tokio::time::timeout(limit, sending).await.unwrap_or(Err(Refused::Full)) })

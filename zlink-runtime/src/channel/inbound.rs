@@ -24,6 +24,7 @@ use crate::wire::{self, Incoming, OperationName, Span};
 
 use super::context::{ChannelTurn, MessageKind, NodeTurn, Turn};
 use super::dispatch::{Dispatch, Refusal};
+use super::drops::Drops;
 use super::outbound::Outbound;
 use super::path::ChannelPath;
 use super::reply::{ReplyRoute, ReplyTo};
@@ -54,6 +55,7 @@ pub(crate) struct Inbound {
     numbers: FxHashMap<OperationId, usize>,
     paths: Vec<Arc<ChannelPath>>,
     only_calls: bool,
+    drops: Arc<Drops>,
     /// Where permits for calls from this host to itself come from.
     local: AsyncMutex<Source>,
 }
@@ -65,6 +67,7 @@ pub(super) struct Entry {
     pub(super) packet: PacketName,
     handlers: Handlers,
     queue: Queue,
+    drops: Arc<Drops>,
 }
 
 enum Handlers {
@@ -132,6 +135,7 @@ fn by_packet<T>(handlers: Vec<Handler<T>>) -> Vec<(PacketName, ByKind<T>)> {
 
 impl Inbound {
     pub(crate) fn new(config: InboundConfig) -> Self {
+        let drops = Arc::<Drops>::default();
         let mut entries = Vec::new();
         let mut ids = Vec::new();
         for (channel, handlers, queue) in config.channels {
@@ -143,6 +147,7 @@ impl Inbound {
                     packet,
                     handlers,
                     queue: queue.clone(),
+                    drops: drops.clone(),
                 }));
             }
         }
@@ -155,6 +160,7 @@ impl Inbound {
                     packet,
                     handlers,
                     queue: queue.clone(),
+                    drops: drops.clone(),
                 }));
             }
         }
@@ -164,6 +170,7 @@ impl Inbound {
             numbers: ids.into_iter().zip(0..).collect(),
             paths: config.paths,
             only_calls: config.only_calls,
+            drops,
             local: AsyncMutex::new(config.permits.source()),
         }
     }
@@ -176,6 +183,10 @@ impl Inbound {
         let mut ids: Vec<_> = self.numbers.iter().collect();
         ids.sort_unstable_by_key(|(_, number)| **number);
         Operations::new(ids.into_iter().map(|(id, _)| id.clone()).collect())
+    }
+
+    pub(crate) fn drops(&self) -> &Drops {
+        &self.drops
     }
 
     fn entry(&self, record: &[u8], call: &wire::Call) -> Option<&Arc<Entry>> {
@@ -212,6 +223,7 @@ impl Inbound {
                 format!("the target has no handler for that {what}"),
             );
             return refuse(
+                &self.drops,
                 "no_handler",
                 if call.to_channel { "channel" } else { "node" },
                 Refusal { error, reply },
@@ -226,7 +238,8 @@ impl Inbound {
             .map(|millis| at + Duration::from_millis(u64::from(millis)));
         tracing::debug!(
             target: "zlink::flow", phase = "received", surface = entry.handlers.surface(),
-            packet_name = %entry.packet, source_rid = %source, correlation_id = call.correlation
+            channel_name = entry.channel_name(), packet_name = %entry.packet, source_rid = %source,
+            correlation_id = call.correlation
         );
         let job = CallJob {
             entry: entry.clone(),
@@ -242,6 +255,7 @@ impl Inbound {
             drop(permit);
             let error = Error::not_executed(kind, "the target takes no new work");
             refuse(
+                &self.drops,
                 "shutdown",
                 entry.handlers.surface(),
                 Refusal {
@@ -298,6 +312,7 @@ impl Inbound {
                 let route = ReplyRoute::Link(peer.clone());
                 let reply = ReplyTo::new(route, correlation);
                 refuse(
+                    &self.drops,
                     "invalid_frame",
                     "channel",
                     Refusal {
@@ -307,7 +322,7 @@ impl Inbound {
                 );
             }
             None => {
-                refuse("invalid_frame", "channel", Refusal { error, reply: None });
+                refuse(&self.drops, "invalid_frame", "channel", Refusal { error, reply: None });
                 if !one_way {
                     // Not even what it is can be told: the two sides do not speak the same protocol.
                     peer.close(CloseReason::Protocol(malformed.what.to_owned()), Duration::ZERO);
@@ -329,7 +344,7 @@ impl Upcall for Inbound {
         match wire::parse(&record) {
             Ok(Incoming::Call(_)) if self.only_calls => {
                 let error = Error::not_executed(ErrorKind::ProtocolError, "a server called its client");
-                refuse("invalid_frame", "channel", Refusal { error, reply: None });
+                refuse(&self.drops, "invalid_frame", "channel", Refusal { error, reply: None });
                 peer.close(
                     CloseReason::Protocol("a server called its client".into()),
                     Duration::ZERO,
@@ -352,6 +367,7 @@ impl Upcall for Inbound {
                 if !wire::is_completion(&record) && (self.only_calls || permit.is_none()) {
                     // Nothing bounds how many come there, so none is answered.
                     refuse(
+                        &self.drops,
                         "invalid_frame",
                         "channel",
                         Refusal {
@@ -382,6 +398,23 @@ impl Upcall for Inbound {
 }
 
 impl Entry {
+    fn channel_name(&self) -> Option<&str> {
+        match &self.handlers {
+            Handlers::Channel(channel, _) => Some(channel.as_str()),
+            Handlers::Node(..) => None,
+        }
+    }
+
+    /// What people call it.
+    fn name(&self, is_request: bool) -> String {
+        let kind = if is_request { "request" } else { "send" };
+        let packet = &self.packet;
+        match &self.handlers {
+            Handlers::Channel(channel, _) => format!("{kind} {packet} of channel {channel}"),
+            Handlers::Node(mesh, _) => format!("{kind} {packet} of the node in mesh {mesh}"),
+        }
+    }
+
     /// What a handler's run is seen as, where somebody looks: a span that nobody wants still costs its making.
     fn span(&self) -> Option<Box<tracing::Span>> {
         if !tracing::enabled!(target: "zlink::flow", tracing::Level::DEBUG) {
@@ -443,15 +476,20 @@ impl Job for CallJob {
                 is_request,
             }),
             (entry, Err(refusal)) => {
-                refuse("decode_error", entry.handlers.surface(), refusal);
+                refuse(&entry.drops, "decode_error", entry.handlers.surface(), refusal);
                 None
             }
         }
     }
 
+    fn name(&self) -> String {
+        self.entry.name(self.reply.is_some())
+    }
+
     fn abandon(self) {
         let error = Error::not_executed(ErrorKind::ShuttingDown, "the host stopped before the call could start");
         refuse(
+            &self.entry.drops,
             "shutdown",
             self.entry.handlers.surface(),
             Refusal {
@@ -481,6 +519,10 @@ impl execution::Turn for CallTurn {
             tracing::debug!(target: "zlink::flow", parent: &**span, phase = "handled");
         }
         ended
+    }
+
+    fn name(&self) -> String {
+        self.entry.name(self.is_request)
     }
 
     fn abandon(self, why: Abandoned) {
@@ -553,8 +595,11 @@ fn problem(metadata: &[u8], content_type: &[u8]) -> Option<String> {
 }
 
 /// Tells whoever waits, and leaves a record.
-fn refuse(reason: &'static str, surface: &'static str, refusal: Refusal) {
+fn refuse(drops: &Drops, reason: &'static str, surface: &'static str, refusal: Refusal) {
     let Refusal { error, reply } = refusal;
+    if reply.is_none() {
+        drops.count(surface, reason);
+    }
     let (action, kind) = if reply.is_some() {
         ("reply_error", "request")
     } else {

@@ -46,7 +46,7 @@ pub struct Outbound(Arc<Inner>);
 struct Inner {
     pending: Pending,
     state: AtomicU8,
-    stopped: Notify,
+    changed: Notify,
     request_timeout: Duration,
     send_timeout: Option<Duration>,
     paths: OnceLock<Paths>,
@@ -70,7 +70,7 @@ impl Outbound {
         Self(Arc::new(Inner {
             pending: Pending::new(),
             state: AtomicU8::new(HostState::Serving as u8),
-            stopped: Notify::new(),
+            changed: Notify::new(),
             request_timeout,
             send_timeout,
             paths: OnceLock::new(),
@@ -104,6 +104,10 @@ impl Outbound {
         self.0.paths.get().into_iter().flat_map(|paths| paths.channels.values())
     }
 
+    pub(crate) fn path(&self, name: &ChannelName) -> Option<Arc<ChannelPath>> {
+        self.channel(name)
+    }
+
     pub(super) fn channel(&self, name: &ChannelName) -> Option<Arc<ChannelPath>> {
         self.0.paths.get()?.channels.get(name).cloned()
     }
@@ -135,25 +139,32 @@ impl Outbound {
     /// Moves on; a state never goes back.
     pub(crate) fn set_state(&self, state: HostState) {
         self.0.state.fetch_max(state as u8, Ordering::AcqRel);
-        if state == HostState::Stopped {
-            self.0.stopped.notify_waiters();
-        }
+        self.0.changed.notify_waiters();
     }
 
-    /// Waits for the stop.
+    /// Waits for the end of the host.
     pub(super) async fn stopped(&self) {
+        self.until(|state| state == HostState::Stopped).await;
+    }
+
+    /// Waits for the begin of its stop.
+    pub(crate) async fn stopping(&self) {
+        self.until(|state| state != HostState::Serving).await;
+    }
+
+    async fn until(&self, is_so: impl Fn(HostState) -> bool) {
         loop {
-            let stopped = self.0.stopped.notified();
-            tokio::pin!(stopped);
-            stopped.as_mut().enable();
-            if self.state() == HostState::Stopped {
+            let changed = self.0.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if is_so(self.state()) {
                 return;
             }
-            stopped.await;
+            changed.await;
         }
     }
 
-    pub(super) fn shutting_down() -> Error {
+    pub(crate) fn shutting_down() -> Error {
         Error::not_executed(ErrorKind::ShuttingDown, "this host is shutting down")
     }
 }

@@ -1,6 +1,7 @@
 //! The one send path of a ChannelName: which of its servers takes the next call. It must not know records.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -22,18 +23,39 @@ pub(crate) enum PathKind {
     ServerOnly,
 }
 
+/// What a MeshNode was told of time, where it was.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Timeouts {
+    /// Of requests where neither call nor schema gives one.
+    pub(crate) request: Option<Duration>,
+    /// Of sends, which wait as long as it takes otherwise.
+    pub(crate) send: Option<Duration>,
+}
+
 /// A ChannelName in this process.
 #[derive(Debug)]
 pub(crate) struct ChannelPath {
     pub(crate) name: ChannelName,
     pub(crate) kind: PathKind,
-    /// The timeout of requests through it where neither call nor schema gives one.
-    pub(crate) request_timeout: Option<Duration>,
+    pub(crate) timeouts: Timeouts,
     selector: Selector<Arc<PeerLink>>,
     seen: Mutex<Seen>,
     changed: Notify,
+    failures: [AtomicU64; 3],
     #[cfg(feature = "testing")]
     history: super::history::History,
+}
+
+/// Calls of a mesh's channel for which there was no server, since the host started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SelectionFailures {
+    /// No server was known that may be selected.
+    pub no_member: u64,
+    /// Servers were known, and none had a ready link.
+    pub not_ready: u64,
+    /// The only ones that were known drain.
+    pub draining: u64,
 }
 
 /// The candidates as last told.
@@ -47,16 +69,42 @@ struct Seen {
 }
 
 impl ChannelPath {
-    pub(crate) fn new(name: ChannelName, kind: PathKind, request_timeout: Option<Duration>) -> Self {
+    pub(crate) fn new(name: ChannelName, kind: PathKind, timeouts: Timeouts) -> Self {
         Self {
             name,
             kind,
-            request_timeout,
+            timeouts,
             selector: Selector::new(),
             seen: Mutex::new(Seen::default()),
             changed: Notify::new(),
+            failures: Default::default(),
             #[cfg(feature = "testing")]
             history: super::history::History::default(),
+        }
+    }
+
+    /// What leads there, as records and figures tell it.
+    pub(super) fn route_kind(&self) -> &'static str {
+        match self.kind {
+            PathKind::RouteMesh(_) => "route_mesh",
+            PathKind::ClientServer | PathKind::ServerOnly => "client_server",
+        }
+    }
+
+    pub(super) fn mesh_name(&self) -> Option<&str> {
+        match &self.kind {
+            PathKind::RouteMesh(name) => Some(name.as_str()),
+            PathKind::ClientServer | PathKind::ServerOnly => None,
+        }
+    }
+
+    /// How often there was no server.
+    pub(crate) fn failures(&self) -> SelectionFailures {
+        let [no_member, not_ready, draining] = self.failures.each_ref().map(|count| count.load(Ordering::Relaxed));
+        SelectionFailures {
+            no_member,
+            not_ready,
+            draining,
         }
     }
 
@@ -158,22 +206,37 @@ impl ChannelPath {
         }
     }
 
+    /// Waits until selection has that many servers. Dropping the future is harmless.
+    pub(crate) async fn until_servers(&self, count: usize) {
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if self.seen.lock().candidates.len() >= count {
+                return;
+            }
+            changed.await;
+        }
+    }
+
     /// Why there is none.
     pub(crate) fn no_server(&self) -> Error {
         let seen = self.seen.lock();
         let name = &self.name;
-        let (kind, reason, text) = if seen.unreachable {
-            let text = format!("no server of channel {name:?} has a ready link");
-            (ErrorKind::Unavailable, "not_ready", text)
+        let [no_member, not_ready, draining] = &self.failures;
+        let (kind, reason, count) = if seen.unreachable {
+            (ErrorKind::Unavailable, "not_ready", not_ready)
+        } else if seen.draining {
+            (ErrorKind::NotFound, "draining", draining)
         } else {
-            let reason = if seen.draining { "draining" } else { "no_member" };
-            (
-                ErrorKind::NotFound,
-                reason,
-                format!("no server of channel {name:?} can be selected"),
-            )
+            (ErrorKind::NotFound, "no_member", no_member)
         };
-        tracing::debug!(target: "zlink::flow", surface = "channel", channel_name = %name, reason, "selection failed");
+        count.fetch_add(1, Ordering::Relaxed);
+        let text = match kind {
+            ErrorKind::Unavailable => format!("no server of channel {name:?} has a ready link"),
+            _ => format!("no server of channel {name:?} can be selected"),
+        };
+        tracing::debug!(target: "zlink::flow", surface = "channel", channel_name = %name, channel_route_kind = self.route_kind(), mesh_name = self.mesh_name(), reason, "selection failed");
         Error::not_executed(kind, text)
     }
 
@@ -193,6 +256,5 @@ impl ChannelPath {
 pub(crate) struct MeshPath {
     pub(crate) name: MeshName,
     pub(crate) links: Links,
-    /// The timeout of requests through it where neither call nor schema gives one.
-    pub(crate) request_timeout: Option<Duration>,
+    pub(crate) timeouts: Timeouts,
 }

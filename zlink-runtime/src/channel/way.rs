@@ -72,10 +72,19 @@ impl Way {
     /// The timeout of requests there where neither call nor schema gives one.
     pub(super) fn request_timeout(&self) -> Duration {
         let own = match &self.target {
-            Target::Channel(path) => path.request_timeout,
-            Target::Node(mesh, _) => mesh.path.request_timeout,
+            Target::Channel(path) => path.timeouts.request,
+            Target::Node(mesh, _) => mesh.path.timeouts.request,
             Target::Nowhere(_) => None,
         };
         own.unwrap_or(self.outbound.request_timeout())
+    }
+    /// How long sends there may wait, where that is bounded.
+    pub(super) fn send_timeout(&self) -> Option<Duration> {
+        let own = match &self.target {
+            Target::Channel(path) => path.timeouts.send,
+            Target::Node(mesh, _) => mesh.path.timeouts.send,
+            Target::Nowhere(_) => None,
+        };
+        own.or(self.outbound.send_timeout())
     }
 }

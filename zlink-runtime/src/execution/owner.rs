@@ -386,7 +386,7 @@ impl<J: Job> Run for Inner<J> {
             match self.next(last, spent, std::mem::take(&mut entered), &mut hand) {
                 Next::Leave => return,
                 Next::Start(job, permit) => {
-                    budget.begin();
+                    budget.begin(|| job.name());
                     let now = budget.now();
                     let turn = guarded(|| job.start(now));
                     permit.start();
@@ -397,10 +397,10 @@ impl<J: Job> Run for Inner<J> {
                     };
                 }
                 Next::Resume(slot) => {
-                    budget.begin();
                     last = match slot.take() {
                         None => Last::Nothing,
                         Some(turn) => {
+                            budget.begin(|| turn.name());
                             let mut own = Some(Hand::new(slot));
                             let last = Self::poll(turn, &mut own);
                             if let Some(free) = own {

@@ -4,21 +4,25 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::owner::Ready;
+use super::watchdog::Watchdog;
 use crate::clock;
 use crate::limit::{OWNER_JOBS, OWNER_TIME};
-use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{Mutex, lock};
 
 /// The workers of one host. Dropping it lets them go once nothing is ready.
 pub(crate) struct Workers {
     ready: Arc<Ready>,
     beats: Arc<[Beat]>,
     tasks: Vec<JoinHandle<()>>,
+    watchdog: Option<Watchdog>,
 }
 
 impl Workers {
@@ -35,7 +39,24 @@ impl Workers {
         let tasks = (0..beats.len())
             .map(|index| runtime.spawn(tokio::task::unconstrained(worker(index))))
             .collect();
-        Self { ready, beats, tasks }
+        Self {
+            ready,
+            beats,
+            tasks,
+            watchdog: None,
+        }
+    }
+
+    /// From now on, warns of every handler that blocks its worker for longer than `limit`.
+    ///
+    /// # Errors
+    /// Where the system gives no thread.
+    pub(crate) fn watch(&mut self, limit: Duration) -> std::io::Result<()> {
+        for beat in self.beats.iter() {
+            beat.watched.store(true, Ordering::Relaxed);
+        }
+        self.watchdog = Some(Watchdog::spawn(self.beats.clone(), limit)?);
+        Ok(())
     }
 
     pub(super) fn ready(&self) -> &Arc<Ready> {
@@ -43,11 +64,8 @@ impl Workers {
     }
 
     /// What a watchdog reads: one beat per worker.
-    #[allow(
-        dead_code,
-        reason = "the watchdog that names a handler which blocks its thread is not built yet"
-    )]
-    pub(crate) fn beats(&self) -> &Arc<[Beat]> {
+    #[cfg(test)]
+    pub(super) fn beats(&self) -> &Arc<[Beat]> {
         &self.beats
     }
 
@@ -75,18 +93,33 @@ impl fmt::Debug for Workers {
 
 /// Shows from outside whether a worker is stuck in a handler that blocks its thread.
 #[derive(Debug, Default)]
-pub(crate) struct Beat(AtomicU64);
+pub(super) struct Beat {
+    beat: AtomicU64,
+    /// Whether anybody wants to know what runs.
+    watched: AtomicBool,
+    operation: Mutex<String>,
+}
 
 impl Beat {
     /// The number of the turn it is in: two equal readings some time apart are one and the same poll. `None` while
     /// it is in none.
-    #[allow(
-        dead_code,
-        reason = "the watchdog that names a handler which blocks its thread is not built yet"
-    )]
-    pub(crate) fn turn(&self) -> Option<u64> {
-        let beat = self.0.load(Ordering::Relaxed);
+    pub(super) fn turn(&self) -> Option<u64> {
+        let beat = self.beat.load(Ordering::Relaxed);
         (beat % 2 == 1).then_some(beat / 2)
+    }
+
+    /// What runs, as people call it.
+    pub(super) fn operation(&self) -> String {
+        lock(&self.operation).clone()
+    }
+
+    fn begin(&self, number: u64, name: impl FnOnce() -> String) {
+        if self.watched.load(Ordering::Relaxed) {
+            // No turn while the name changes: a name belongs to the turn that is seen before and after it is read.
+            self.beat.store(number * 2, Ordering::Relaxed);
+            *lock(&self.operation) = name();
+        }
+        self.beat.store(number * 2 + 1, Ordering::Relaxed);
     }
 }
 
@@ -106,7 +139,7 @@ pub(super) struct Budget<'a> {
 
 impl<'a> Budget<'a> {
     pub(super) fn new(beat: Option<&'a Beat>) -> Self {
-        let number = beat.map_or(0, |beat| beat.0.load(Ordering::Relaxed) / 2);
+        let number = beat.map_or(0, |beat| beat.beat.load(Ordering::Relaxed) / 2);
         let now = clock::now();
         Self {
             beat,
@@ -125,12 +158,12 @@ impl<'a> Budget<'a> {
     }
 
     /// A turn begins.
-    pub(super) fn begin(&mut self) {
+    pub(super) fn begin(&mut self, name: impl FnOnce() -> String) {
         self.jobs += 1;
         self.owner += 1;
         self.number += 1;
         if let Some(beat) = self.beat {
-            beat.0.store(self.number * 2 + 1, Ordering::Relaxed);
+            beat.begin(self.number, name);
         }
     }
 
@@ -160,7 +193,7 @@ impl<'a> Budget<'a> {
     /// No turn is polled from here on.
     fn rest(&self) {
         if let Some(beat) = self.beat {
-            beat.0.store(self.number * 2, Ordering::Relaxed);
+            beat.beat.store(self.number * 2, Ordering::Relaxed);
         }
     }
 }

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use crate::error::StartError;
 use crate::limit::{DRAIN_TIME, REQUEST_TIMEOUT};
-use crate::location::StoreSource;
+use crate::location::{BootClock, LocationTiming, StoreSource};
 use crate::random::Random;
 use crate::transport::{LinkConfig, LinkTransport, Transport};
 
+use super::location::LocationOptions;
 use super::{ClientServerBuilder, Host, MeshBuilder, start};
 
 /// How many jobs a host lets wait, chosen by what it is for.
@@ -49,9 +50,10 @@ pub struct HostBuilder {
     pub(super) send_timeout: Option<Duration>,
     pub(super) drain_timeout: Duration,
     pub(super) workers: Option<usize>,
+    pub(super) watchdog: Option<Duration>,
     pub(super) transport: Arc<dyn Transport>,
+    pub(super) location: LocationOptions,
     pub(super) random: Random,
-    pub(super) stores: Vec<StoreSource>,
 }
 
 impl Default for HostBuilder {
@@ -66,8 +68,9 @@ impl Default for HostBuilder {
             send_timeout: None,
             drain_timeout: DRAIN_TIME,
             workers: None,
+            watchdog: None,
             transport: Arc::new(LinkTransport::new(LinkConfig::default())),
-            stores: Vec::new(),
+            location: LocationOptions::default(),
             random: Random::default(),
         }
     }
@@ -129,9 +132,47 @@ impl HostBuilder {
         self
     }
 
+    /// Warns, in an event that names the operation, of every handler that blocks its thread for longer than `limit`: it
+    /// holds up what else that thread has to do, links included. A thread of its own looks every `limit / 2`; it ends with
+    /// the host. Off where it is not set.
+    pub fn watchdog(mut self, limit: Duration) -> Self {
+        self.watchdog = Some(limit);
+        self
+    }
+
     /// Carries all links over another transport than TCP and IPC sockets.
     pub fn transport(mut self, transport: impl Transport) -> Self {
         self.transport = Arc::new(transport);
+        self
+    }
+
+    /// Finds other hosts, and is found, through this store: every mesh and channel of the host is published there and looked
+    /// for there, beside those that it connects to by hand, unless it is `manual`. At most one store, by its address
+    /// (`memory://`, `sqlite://path`) or as a provider. It is opened and [probed](crate::location::probe) before any
+    /// socket is.
+    ///
+    /// ```
+    /// # use zlink_runtime::{Host, location::MemoryStore};
+    /// let store = MemoryStore::new();
+    /// let one = Host::builder().location_store(store.clone()).mesh("shop", |mesh| mesh);
+    /// let other = Host::builder().location_store(store).mesh("shop", |mesh| mesh);
+    /// // Between the processes of one machine, with the cargo feature `sqlite`:
+    /// let another = Host::builder().location_store("sqlite:///var/lib/shop.db").mesh("shop", |mesh| mesh);
+    /// ```
+    pub fn location_store(mut self, store: impl Into<StoreSource>) -> Self {
+        self.location.stores.push(store.into());
+        self
+    }
+
+    /// How often the host proves to others that it is alive, and how long they believe it.
+    pub fn location_timing(mut self, timing: LocationTiming) -> Self {
+        self.location.timing = timing;
+        self
+    }
+
+    /// Judges leases by another clock than the machine's. For tests and simulations.
+    pub fn boot_clock(mut self, clock: BootClock) -> Self {
+        self.location.clock = clock;
         self
     }
 
@@ -143,18 +184,11 @@ impl HostBuilder {
         self
     }
 
-    /// The Location Store of the host, by its address (`memory://`, `sqlite://path`) or as a provider. At most one. It
-    /// is opened and [probed](crate::location::probe) before any socket is.
-    pub fn location_store(mut self, store: impl Into<StoreSource>) -> Self {
-        self.stores.push(store.into());
-        self
-    }
-
     /// Checks everything, binds, and begins to serve. It waits for no peer.
     ///
     /// # Errors
-    /// Every mistake of the configuration at once, before a socket is bound; or the endpoints that cannot be bound.
-    /// Nothing is left running then.
+    /// Every mistake of the configuration at once, before a socket is bound; or that the Location Store cannot be used; or
+    /// the endpoints that cannot be bound. Nothing is left running then.
     ///
     /// # Panics
     /// Outside a tokio runtime.

@@ -49,15 +49,15 @@ pub struct IntentStatus {
 /// A handle to one MeshNode of a host.
 #[derive(Debug)]
 pub struct MeshNode<'a> {
-    host: &'a Host,
-    mesh: &'a Mesh,
+    pub(super) host: &'a Host,
+    pub(super) mesh: &'a Mesh,
 }
 
 /// A handle to one ClientServer channel of a host.
 #[derive(Debug)]
 pub struct ChannelControl<'a> {
-    host: &'a Host,
-    channel: &'a Channel,
+    pub(super) host: &'a Host,
+    pub(super) channel: &'a Channel,
 }
 
 impl Host {

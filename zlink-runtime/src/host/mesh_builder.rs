@@ -22,6 +22,7 @@ pub struct MeshBuilder {
     pub(super) clients: Vec<ChannelName>,
     pub(super) node: Vec<NodeServer>,
     pub(super) request_timeout: Option<Duration>,
+    pub(super) send_timeout: Option<Duration>,
 }
 
 impl MeshBuilder {
@@ -38,6 +39,7 @@ impl MeshBuilder {
             node: Vec::new(),
             socket: SocketOptions::new(MESH_MESSAGE_BYTES),
             request_timeout: None,
+            send_timeout: None,
         }
     }
 
@@ -47,7 +49,8 @@ impl MeshBuilder {
         self
     }
 
-    /// Gives the node a fixed RID, 1 to 255 bytes. Without it, each start makes a new one.
+    /// Gives the node a fixed RID, 1 to 255 bytes. Without it, each start makes a new one. A node that is found through the
+    /// Location Store needs a made one.
     pub fn rid(mut self, rid: impl AsRef<[u8]>) -> Self {
         self.rid = Some(rid.as_ref().to_vec());
         self
@@ -87,6 +90,12 @@ impl MeshBuilder {
     /// How long a request through this mesh may take where neither the call nor its schema says.
     pub fn request_timeout(mut self, timeout: Duration) -> Self {
         self.request_timeout = Some(timeout);
+        self
+    }
+
+    /// Ends sends through this mesh that find no room in time with `DeadlineExceeded`; as the host says where it is not set.
+    pub fn send_timeout(mut self, timeout: Duration) -> Self {
+        self.send_timeout = Some(timeout);
         self
     }
 }

@@ -45,6 +45,9 @@ impl Host {
     /// Stops the host: new work is refused, peers are told, accepted work is finished within the drain timeout, then
     /// all links close. Calls under way from outside handlers end with their replies or with `ShuttingDown`.
     ///
+    /// What peers have sent and this host has not taken when the stop begins is not admitted any more: requests are
+    /// answered that they did not run, one-way messages are recorded and counted.
+    ///
     /// The stop goes on by itself, on the runtime that the host was started on: dropping the future, or the host, changes
     /// nothing about it. Asking again waits for the same end.
     ///
@@ -64,6 +67,9 @@ impl Host {
     /// Stops at once, however many handles there are, as the end of its process would.
     #[cfg(feature = "testing")]
     pub(crate) fn kill(&self) {
+        if let Some(location) = &self.0.location {
+            location.kill();
+        }
         self.0.abandon();
     }
 }
@@ -116,6 +122,9 @@ impl Inner {
         // Calls that were started before may still get their replies.
         let _ = tokio::time::timeout_at(deadline, self.outbound.pending().all_ended()).await;
         let linger = LINGER.min(self.drain_timeout);
+        if let Some(location) = &self.location {
+            location.release(linger).await;
+        }
         self.outbound.set_state(HostState::Stopped);
         let closing = links().map(|links| links.close(linger));
         futures_join(closing).await;
@@ -147,6 +156,9 @@ impl Inner {
             return;
         }
         self.outbound.set_state(HostState::Stopped);
+        if let Some(location) = &self.location {
+            location.stop();
+        }
         self.queues.iter().for_each(|(queue, closed)| queue.stop(*closed));
         for links in self
             .meshes

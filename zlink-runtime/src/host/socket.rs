@@ -12,6 +12,8 @@ pub(super) struct SocketOptions {
     pub(super) max_message: usize,
     pub(super) link_budget: usize,
     pub(super) security_identity: String,
+    /// Kept out of the Location Store.
+    pub(super) manual: bool,
 }
 
 impl SocketOptions {
@@ -23,6 +25,7 @@ impl SocketOptions {
             max_message,
             link_budget: LINK_BUDGET_BYTES,
             security_identity: String::new(),
+            manual: false,
         }
     }
 }
@@ -32,8 +35,8 @@ macro_rules! socket_methods {
     () => {
         /// Where it listens, such as `tcp://127.0.0.1:7001` or `ipc:///run/shop.sock`. Port 0 takes a free one.
         ///
-        /// A node needs it. So does a channel's server, unless its only client is this host: it then takes a free port
-        /// of the loopback address.
+        /// With a Location Store, it is a free port of the loopback address where it is not set. Without one a node needs
+        /// it, and so does a channel's server, unless its only client is this host.
         pub fn listen(mut self, endpoint: impl Into<String>) -> Self {
             self.socket.listen = Some(endpoint.into());
             self
@@ -42,6 +45,13 @@ macro_rules! socket_methods {
         /// The host name or address that peers are told, where it is not the one of `listen`: `0.0.0.0` and `::` need it.
         pub fn advertise(mut self, host: impl Into<String>) -> Self {
             self.socket.advertise = Some(host.into());
+            self
+        }
+
+        /// Keeps it out of the host's Location Store: nobody finds it there, and it finds nobody. Links are made by
+        /// `connect` alone, here or on the other side.
+        pub fn manual(mut self) -> Self {
+            self.socket.manual = true;
             self
         }
 

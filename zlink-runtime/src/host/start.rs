@@ -8,23 +8,27 @@ use tokio::runtime::Handle;
 
 use crate::channel::{
     ChannelPath, ChannelServer, HostState, Inbound, InboundConfig, MeshPath, NodeServer, Outbound, PathKind, Queue,
+    Timeouts,
 };
 use crate::error::{ConfigError, ErrorKind, StartError};
 use crate::execution::Workers;
 use crate::id::{Generation, Rid};
 use crate::limit::{DESCRIPTOR_BYTES, DISPATCH_LIMIT};
-use crate::location::{LocationStore, StoreSource, probe};
 use crate::mesh::{Links, LinksConfig, NodeInfo, NodeState, ObjectRole, Operations, Scope};
 use crate::message::codec;
 use crate::permit::HostPermits;
 use crate::random::Random;
 use crate::transport::{Endpoint, Transport};
 
+use super::location::Location;
 use super::validate::{ChannelPlan, Listen, MeshPlan, validate};
-use super::{Channel, Host, HostBuilder, Inner, Mesh, shutdown};
+use super::{Channel, Host, HostBuilder, Inner, Mesh, MeshBuilder, shutdown};
 
 /// More than the head of a service record has.
 const HEAD_BYTES: usize = 64;
+
+/// How long a start that fails waits for the Location Store to take its records back.
+const FAILED_RELEASE: Duration = Duration::from_secs(2);
 
 /// What every part of a starting host needs.
 struct Ground {
@@ -45,10 +49,16 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     let (request_timeout, send_timeout) = (builder.request_timeout, builder.send_timeout);
     let (drain_timeout, workers) = (builder.drain_timeout, builder.workers.unwrap_or(threads));
     let (transport, random) = (builder.transport.clone(), builder.random.clone());
+    let watchdog = builder.watchdog;
     let plan = validate(builder).map_err(StartError::new)?;
-    let store = match plan.store {
+    let mut location = match plan.location {
         None => None,
-        Some(source) => Some(open_store(source).await.map_err(|error| StartError::new(vec![error]))?),
+        Some(location) => {
+            let nodes = plan.meshes.iter().filter(|mesh| mesh.automatic);
+            let nodes = nodes.map(|mesh| (Scope::Mesh(mesh.name.clone()), mesh.rid.clone()));
+            let taken = Location::take(location, nodes.collect(), &random, runtime.clone()).await;
+            Some(taken.map_err(|error| StartError::new(vec![error]))?)
+        }
     };
     let mut ground = Ground {
         outbound: Outbound::new(request_timeout, send_timeout),
@@ -61,28 +71,48 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         paths: Vec::new(),
         mistakes: Vec::new(),
     };
+    if let Some(Err(error)) = watchdog.map(|limit| ground.workers.watch(limit)) {
+        let problem = format!("the watchdog gets no thread: {error}");
+        ground.mistakes.push(ConfigError::new("host", problem));
+    }
     let mut meshes = Vec::new();
     let mut mesh_paths = Vec::new();
+    let (mut published, mut searching) = (Vec::new(), Vec::new());
     for mesh in plan.meshes {
         let rid = mesh.rid.clone();
-        let timeout = mesh.registered.request_timeout;
-        let connect = mesh.connect.clone();
+        let timeouts = timeouts(&mesh.registered);
+        let (connect, automatic) = (mesh.connect.clone(), mesh.automatic);
         let mesh = ground.mesh(mesh).await;
         let path = MeshPath {
             name: mesh.name.clone(),
             links: mesh.links.clone(),
-            request_timeout: timeout,
+            timeouts,
         };
-        mesh_paths.push((Arc::new(path), rid, Arc::downgrade(&mesh._inbound)));
+        if automatic {
+            published.push(mesh.links.clone());
+            searching.push(mesh.links.clone());
+        }
+        mesh_paths.push((Arc::new(path), rid, Arc::downgrade(&mesh.inbound)));
         meshes.push((mesh, connect));
     }
     let mut channels = Vec::new();
     for channel in plan.channels {
-        let connect = channel.connect.clone();
-        channels.push((ground.channel(channel).await, connect));
+        let (connect, automatic) = (channel.connect.clone(), channel.automatic);
+        let channel = ground.channel(channel).await;
+        if automatic {
+            published.extend(channel.server.iter().map(|(links, _)| links.clone()));
+            searching.extend(channel.client.clone());
+        }
+        channels.push((channel, connect));
     }
     ground.outbound.set_paths(ground.paths.iter().cloned(), mesh_paths);
+    if let Some(location) = location.as_mut().filter(|_| ground.mistakes.is_empty()) {
+        ground.mistakes.extend(location.publish(published).await.err());
+    }
     if !ground.mistakes.is_empty() {
+        if let Some(location) = &location {
+            location.release(FAILED_RELEASE).await;
+        }
         for links in meshes
             .iter()
             .map(|(mesh, _)| &mesh.links)
@@ -125,6 +155,9 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
             client.connect(endpoint.clone(), Some(server.local().rid));
         }
     }
+    if let Some(location) = &mut location {
+        location.search(searching);
+    }
     ground.outbound.set_state(HostState::Serving);
     Ok(Host(Arc::new(Inner {
         runtime: ground.runtime,
@@ -136,7 +169,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         queues: ground.queues,
         tasks,
         drain_timeout,
-        _store: store,
+        location,
         stopping: shutdown::Stopping::default(),
     })))
 }
@@ -207,7 +240,7 @@ impl Ground {
             registered,
             ..
         } = plan;
-        let timeout = registered.request_timeout;
+        let timeouts = timeouts(&registered);
         let channels: Vec<_> = registered
             .servers
             .iter()
@@ -221,7 +254,7 @@ impl Ground {
             .chain(&registered.clients)
         {
             let kind = PathKind::RouteMesh(name.clone());
-            paths.push(self.path(ChannelPath::new(channel.clone(), kind, timeout)));
+            paths.push(self.path(ChannelPath::new(channel.clone(), kind, timeouts)));
         }
         let node = (!registered.node.is_empty()).then(|| {
             let handlers = registered
@@ -272,7 +305,7 @@ impl Ground {
             name,
             links,
             endpoint,
-            _inbound: inbound,
+            inbound,
         }
     }
 
@@ -310,12 +343,13 @@ impl Ground {
                 paths,
             }))
         };
-        let mut server = None;
+        let (mut server, mut taking) = (None, None);
         if let Some(registration) = registered.servers.into_iter().next() {
             let channels = vec![(name.clone(), weight(&registration))];
             let queue = self.queue(registration.dispatch_limit, ErrorKind::Rejected);
             let inbound = inbound(self, vec![(name.clone(), registration.handlers, queue)], Vec::new());
             if let Ok(info) = info(Scope::ChannelServer(name.clone()), "server", channels) {
+                taking = Some(inbound.clone());
                 let links = self.links(info, registered.socket.link_budget, inbound);
                 let endpoint = self
                     .listen(format!("client_server {:?}", name.as_str()), &links, listen)
@@ -324,16 +358,36 @@ impl Ground {
             }
         }
         let client = if registered.clients.is_empty() {
-            self.path(ChannelPath::new(name.clone(), PathKind::ServerOnly, None));
+            self.path(ChannelPath::new(
+                name.clone(),
+                PathKind::ServerOnly,
+                Timeouts::default(),
+            ));
             None
         } else {
-            let path = self.path(ChannelPath::new(name.clone(), PathKind::ClientServer, None));
+            let path = self.path(ChannelPath::new(
+                name.clone(),
+                PathKind::ClientServer,
+                Timeouts::default(),
+            ));
             let inbound = inbound(self, Vec::new(), vec![path]);
             let info = info(Scope::ChannelClient(name.clone()), "client", Vec::new());
             info.ok()
                 .map(|info| self.links(info, registered.socket.link_budget, inbound))
         };
-        Channel { name, server, client }
+        Channel {
+            name,
+            server,
+            inbound: taking,
+            client,
+        }
+    }
+}
+
+fn timeouts(mesh: &MeshBuilder) -> Timeouts {
+    Timeouts {
+        request: mesh.request_timeout,
+        send: mesh.send_timeout,
     }
 }
 
@@ -365,12 +419,4 @@ async fn announce_flow(permits: HostPermits, meshes: Vec<Links>, servers: Vec<Li
             state = if flow.paused { "paused" } else { "running" }, version = flow.version
         );
     }
-}
-
-/// Opens the store, and checks that it is one.
-async fn open_store(source: StoreSource) -> Result<Arc<dyn LocationStore>, ConfigError> {
-    let mistake = |problem: String| ConfigError::new("location_store", problem);
-    let store = source.open().await.map_err(|error| mistake(error.to_string()))?;
-    probe(&*store).await.map_err(|error| mistake(error.to_string()))?;
-    Ok(store)
 }

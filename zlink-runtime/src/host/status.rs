@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::channel::HostState;
+use crate::channel::{DropCounts, Drops, HostState, Inbound, SelectionFailures};
 use crate::clock;
 use crate::id::{ChannelName, Rid};
 use crate::mesh::{Links, PeerState};
 
+use super::location::{Location, LocationStatus};
 use super::{Channel, Host, Inner, Mesh};
 
 /// The lifecycle of a host.
@@ -21,6 +22,8 @@ pub enum HostPhase {
     Draining,
     /// It has ended.
     Stopped,
+    /// Another run has its identity in the Location Store. It must be shut down and started anew.
+    Error,
 }
 
 /// A host, at one moment.
@@ -32,6 +35,10 @@ pub struct HostStatus {
     pub jobs: JobQueueStatus,
     /// Requests of this host that wait for replies.
     pub waiting_requests: usize,
+    /// Requests of this host that ended at their deadlines, since it started.
+    pub request_timeouts: u64,
+    /// How it stands with its Location Store, if it has one.
+    pub location: Option<LocationStatus>,
     /// When this was observed.
     pub observed: Instant,
 }
@@ -98,6 +105,12 @@ pub struct TopologyStatus {
     pub peers: Vec<PeerStatus>,
     /// For every channel that calls may go to, the servers that selection has.
     pub channels: Vec<(ChannelName, Vec<TargetStatus>)>,
+    /// For the same channels, how often a call found no server.
+    pub selection_failures: Vec<(ChannelName, SelectionFailures)>,
+    /// One-way messages to channels that were not delivered here.
+    pub channel_drops: DropCounts,
+    /// One-way messages to this node that were not delivered here.
+    pub node_drops: DropCounts,
     /// When this was observed.
     pub observed: Instant,
 }
@@ -133,6 +146,11 @@ impl Host {
         let counts = self.0.permits.status();
         HostStatus {
             phase: match self.0.outbound.state() {
+                HostState::Serving | HostState::Draining
+                    if self.0.location.as_ref().is_some_and(Location::is_fenced) =>
+                {
+                    HostPhase::Error
+                }
                 HostState::Serving => HostPhase::Serving,
                 HostState::Draining => HostPhase::Draining,
                 HostState::Stopped => HostPhase::Stopped,
@@ -148,6 +166,8 @@ impl Host {
                 transitions: counts.flow.version,
             },
             waiting_requests: self.0.outbound.pending().len(),
+            request_timeouts: self.0.outbound.pending().timeouts(),
+            location: self.0.location.as_ref().map(Location::status),
             observed: clock::now(),
         }
     }
@@ -197,18 +217,26 @@ pub(super) fn mesh(host: &Inner, mesh: &Mesh) -> TopologyStatus {
         crate::channel::PathKind::RouteMesh(name) => *name == mesh.name,
         _ => false,
     };
-    topology(host, mesh.name.as_str(), Some(&mesh.links), is_ours)
+    topology(
+        host,
+        mesh.name.as_str(),
+        Some(&mesh.links),
+        Some(&mesh.inbound),
+        is_ours,
+    )
 }
 
 pub(super) fn channel(host: &Inner, channel: &Channel) -> TopologyStatus {
     let is_ours = |path: &crate::channel::ChannelPath| path.name == channel.name;
-    topology(host, channel.name.as_str(), channel.client.as_ref(), is_ours)
+    let (links, inbound) = (channel.client.as_ref(), channel.inbound.as_deref());
+    topology(host, channel.name.as_str(), links, inbound, is_ours)
 }
 
 fn topology(
     host: &Inner,
     name: &str,
     links: Option<&Links>,
+    inbound: Option<&Inbound>,
     is_ours: impl Fn(&crate::channel::ChannelPath) -> bool,
 ) -> TopologyStatus {
     let peers: Vec<_> = links.map(Links::peers).unwrap_or_default();
@@ -244,14 +272,17 @@ fn topology(
             .map(|(rid, weight)| TargetStatus { rid, weight })
             .collect()
     };
-    let ours = host.outbound.channels().filter(|path| is_ours(path));
-    let mut channels: Vec<_> = ours.map(|path| (path.name.clone(), targets(path))).collect();
-    channels.sort_by(|a, b| a.0.cmp(&b.0));
+    let mut ours: Vec<_> = host.outbound.channels().filter(|path| is_ours(path)).collect();
+    ours.sort_by(|a, b| a.name.cmp(&b.name));
+    let drops = inbound.map(Inbound::drops);
     TopologyStatus {
         name: name.to_owned(),
         phase,
         peers,
-        channels,
+        channels: ours.iter().map(|path| (path.name.clone(), targets(path))).collect(),
+        selection_failures: ours.iter().map(|path| (path.name.clone(), path.failures())).collect(),
+        channel_drops: drops.map(Drops::of_channels).unwrap_or_default(),
+        node_drops: drops.map(Drops::of_node).unwrap_or_default(),
         observed: clock::now(),
     }
 }

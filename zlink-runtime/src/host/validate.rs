@@ -8,19 +8,19 @@ use crate::clock;
 use crate::error::ConfigError;
 use crate::id::{ChannelName, MAX_ID_BYTES, MeshName, Rid};
 use crate::limit::{MAX_WEIGHT, PAYLOAD_BYTES};
-use crate::location::StoreSource;
 use crate::mesh::ObjectRole;
 use crate::permit::PermitLimits;
 use crate::random::Random;
 use crate::transport::Endpoint;
 
+use super::location::LocationPlan;
 use super::{ClientServerBuilder, HostBuilder, MeshBuilder};
 
 /// Mistakes, each with its place.
 pub(super) struct Mistakes(pub(super) Vec<ConfigError>);
 
 impl Mistakes {
-    fn add(&mut self, place: &str, problem: impl ToString) {
+    pub(super) fn add(&mut self, place: &str, problem: impl ToString) {
         self.0.push(ConfigError::new(place, problem.to_string()));
     }
 
@@ -36,6 +36,8 @@ pub(super) struct MeshPlan {
     pub(super) rid: Rid,
     pub(super) listen: Listen,
     pub(super) connect: Vec<(Endpoint, Option<Rid>)>,
+    /// Whether it is found, and finds others, through the Location Store.
+    pub(super) automatic: bool,
     pub(super) registered: MeshBuilder,
 }
 
@@ -45,6 +47,8 @@ pub(super) struct ChannelPlan {
     pub(super) listen: Listen,
     pub(super) connect: Vec<(Endpoint, Option<Rid>)>,
     pub(super) max_message: usize,
+    /// Whether it is found, and finds others, through the Location Store.
+    pub(super) automatic: bool,
     pub(super) registered: ClientServerBuilder,
 }
 
@@ -54,12 +58,15 @@ pub(super) struct Listen {
     pub(super) advertise: Option<String>,
 }
 
+/// Where it listens that nobody has to be told of by hand.
+const ANYWHERE: &str = "tcp://127.0.0.1:0";
+
 /// All that start needs.
 pub(super) struct Plan {
     pub(super) limits: PermitLimits,
-    pub(super) store: Option<StoreSource>,
     pub(super) meshes: Vec<MeshPlan>,
     pub(super) channels: Vec<ChannelPlan>,
+    pub(super) location: Option<LocationPlan>,
 }
 
 /// Checks the whole registration.
@@ -71,6 +78,7 @@ pub(super) fn validate(host: HostBuilder) -> Result<Plan, Vec<ConfigError>> {
         ("request_timeout", Some(host.request_timeout)),
         ("send_timeout", host.send_timeout),
         ("drain_timeout", Some(host.drain_timeout)),
+        ("watchdog", host.watchdog),
     ] {
         if let Some(timeout) = timeout {
             mistakes.check("host", clock::timeout(what, timeout));
@@ -79,17 +87,13 @@ pub(super) fn validate(host: HostBuilder) -> Result<Plan, Vec<ConfigError>> {
     if host.workers == Some(0) {
         mistakes.add("host", "0 workers run no handler; give at least 1");
     }
-    if host.stores.len() > 1 {
-        mistakes.add("location_store", "is given twice; a host has one");
-    }
-    for store in &host.stores {
-        mistakes.check("location_store", store.check());
-    }
     one_path_per_channel(&host, &mut mistakes);
+    let location = host.location.plan(&mut mistakes);
+    let store = location.is_some();
     let meshes: Vec<_> = host
         .meshes
         .into_iter()
-        .filter_map(|mesh| mesh_plan(mesh, &host.random, &mut mistakes))
+        .filter_map(|mesh| mesh_plan(mesh, store, &host.random, &mut mistakes))
         .collect();
     for name in repeated(meshes.iter().map(|mesh| mesh.name.clone())) {
         mistakes.add(
@@ -100,14 +104,14 @@ pub(super) fn validate(host: HostBuilder) -> Result<Plan, Vec<ConfigError>> {
     let channels: Vec<_> = host
         .channels
         .into_iter()
-        .filter_map(|one| channel_plan(one, &mut mistakes))
+        .filter_map(|one| channel_plan(one, store, &mut mistakes))
         .collect();
     match limits {
         Some(limits) if mistakes.0.is_empty() => Ok(Plan {
             limits,
-            store: host.stores.into_iter().next(),
             meshes,
             channels,
+            location,
         }),
         _ => Err(mistakes.0),
     }
@@ -159,7 +163,7 @@ fn one_path_per_channel(host: &HostBuilder, mistakes: &mut Mistakes) {
     }
 }
 
-fn mesh_plan(mesh: MeshBuilder, random: &Random, mistakes: &mut Mistakes) -> Option<MeshPlan> {
+fn mesh_plan(mesh: MeshBuilder, store: bool, random: &Random, mistakes: &mut Mistakes) -> Option<MeshPlan> {
     let place = format!("mesh {:?}", mesh.name);
     let name = mistakes.check(&place, MeshName::new(&mesh.name));
     let rid = match (&mesh.rid, &mesh.rid_prefix) {
@@ -173,13 +177,23 @@ fn mesh_plan(mesh: MeshBuilder, random: &Random, mistakes: &mut Mistakes) -> Opt
         (Some(rid), None) => mistakes.check(&place, Rid::new(rid)),
         (None, prefix) => mistakes.check(&place, Rid::drawn(prefix.as_deref().unwrap_or("node"), random)),
     };
-    if mesh.role != ObjectRole::None {
-        let problem = format!(
-            "has the object role {:?}, which needs a Location Store; this host has none",
-            mesh.role
+    let automatic = store && !mesh.socket.manual;
+    if automatic && mesh.rid.is_some() {
+        mistakes.add(
+            &place,
+            "has a fixed RID; a node that is found through the Location Store needs a made one, or must be manual()",
         );
-        mistakes.add(&place, problem);
-        if mesh.rid.is_some() {
+    }
+    if mesh.role != ObjectRole::None {
+        let problem = match (store, automatic) {
+            (false, _) => Some("which needs a Location Store; this host has none"),
+            (true, false) => Some("and is manual; objects are found through the Location Store"),
+            (true, true) => None,
+        };
+        if let Some(problem) = problem {
+            mistakes.add(&place, format!("has the object role {:?}, {problem}", mesh.role));
+        }
+        if mesh.rid.is_some() && !automatic {
             mistakes.add(&place, "has a fixed RID; with an object role a node needs a made one");
         }
         if mesh.role == ObjectRole::Client && !mesh.node.is_empty() {
@@ -209,8 +223,13 @@ fn mesh_plan(mesh: MeshBuilder, random: &Random, mistakes: &mut Mistakes) -> Opt
             ),
         );
     }
-    if let Some(timeout) = mesh.request_timeout {
-        mistakes.check(&place, clock::timeout("request_timeout", timeout));
+    for (what, timeout) in [
+        ("request_timeout", mesh.request_timeout),
+        ("send_timeout", mesh.send_timeout),
+    ] {
+        if let Some(timeout) = timeout {
+            mistakes.check(&place, clock::timeout(what, timeout));
+        }
     }
     common_mistakes(
         &place,
@@ -218,7 +237,8 @@ fn mesh_plan(mesh: MeshBuilder, random: &Random, mistakes: &mut Mistakes) -> Opt
         &mesh.socket.security_identity,
         mistakes,
     );
-    let listen = match &mesh.socket.listen {
+    let anywhere = automatic.then_some(ANYWHERE);
+    let listen = match mesh.socket.listen.as_deref().or(anywhere) {
         None => {
             let problem = "has no listen endpoint; without a Location Store it needs one, such as tcp://127.0.0.1:7001";
             mistakes.add(&place, problem);
@@ -232,11 +252,12 @@ fn mesh_plan(mesh: MeshBuilder, random: &Random, mistakes: &mut Mistakes) -> Opt
         rid: rid?,
         listen: listen?,
         connect: connect?,
+        automatic,
         registered: mesh,
     })
 }
 
-fn channel_plan(channel: ClientServerBuilder, mistakes: &mut Mistakes) -> Option<ChannelPlan> {
+fn channel_plan(channel: ClientServerBuilder, store: bool, mistakes: &mut Mistakes) -> Option<ChannelPlan> {
     let names: Vec<_> = channel
         .servers
         .iter()
@@ -262,6 +283,7 @@ fn channel_plan(channel: ClientServerBuilder, mistakes: &mut Mistakes) -> Option
         mistakes.add(&place, "has a role twice; each of Server and Client may be there once");
     }
     let (serves, calls) = (!channel.servers.is_empty(), !channel.clients.is_empty());
+    let automatic = store && !channel.socket.manual;
     for server in &channel.servers {
         server_mistakes(&place, server, mistakes);
     }
@@ -292,17 +314,17 @@ fn channel_plan(channel: ClientServerBuilder, mistakes: &mut Mistakes) -> Option
             "connects, but has no Client role; remove connect, or add client(…)",
         );
     }
-    if serves && !calls && channel.socket.listen.is_none() {
+    if serves && !calls && !automatic && channel.socket.listen.is_none() {
         let problem =
-            "serves nobody: it has no listen endpoint, there is no Location Store, and this host is no client";
+            "serves nobody: it has no listen endpoint, no Location Store to be found in, and this host is no client";
         mistakes.add(&place, problem);
     }
-    if calls && !serves && channel.socket.connect.is_empty() {
+    if calls && !serves && !automatic && channel.socket.connect.is_empty() {
         let problem =
-            "has no endpoint to connect to, there is no Location Store, and and this host does not serve it itself";
+            "has no endpoint to connect to, no Location Store to find one in, and this host does not serve it itself";
         mistakes.add(&place, problem);
     }
-    let endpoint = channel.socket.listen.as_deref().unwrap_or("tcp://127.0.0.1:0");
+    let endpoint = channel.socket.listen.as_deref().unwrap_or(ANYWHERE);
     let listen = listen_plan(&place, endpoint, channel.socket.advertise.as_deref(), mistakes);
     let connect = connect_plan(&place, &channel.socket.connect, mistakes);
     let max_message = if channel.socket.max_message == 0 {
@@ -315,6 +337,7 @@ fn channel_plan(channel: ClientServerBuilder, mistakes: &mut Mistakes) -> Option
         listen: listen?,
         connect: connect?,
         max_message,
+        automatic,
         registered: channel,
     })
 }

@@ -79,7 +79,7 @@ fn refusal(local: &NodeInfo, peer: &NodeInfo, link: &Peer, expected: Option<&Rid
 
 /// NET-408: a pair needs no link when both are Object Clients and neither is a Channel Server of the mesh. A Server
 /// membership of weight 0 counts.
-fn needs_no_link(local: &NodeInfo, peer: &NodeInfo) -> bool {
+pub(super) fn needs_no_link(local: &NodeInfo, peer: &NodeInfo) -> bool {
     let pure_client = |node: &NodeInfo| node.role == ObjectRole::Client && node.channels.is_empty();
     local.scope.is_mesh() && pure_client(local) && pure_client(peer)
 }

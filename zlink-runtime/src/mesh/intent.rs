@@ -16,12 +16,14 @@ use super::backoff::{Backoff, after_refusal};
 use super::links::Inner;
 use super::sink::{Ended, LinkSink};
 
-/// A manual intent.
+/// An intent.
 #[derive(Debug)]
 pub(crate) struct Intent {
     pub(crate) endpoint: Endpoint,
     /// The only RID that is accepted there, where one is expected.
     pub(crate) expected: Option<Rid>,
+    /// The Location Store wants it, and nobody else.
+    pub(super) automatic: bool,
     progress: Mutex<Progress>,
     /// Somebody wants it to dial now.
     asked: Notify,
@@ -38,6 +40,15 @@ struct Progress {
 
 impl Intent {
     pub(super) fn new(endpoint: Endpoint, expected: Option<Rid>) -> Arc<Self> {
+        Self::made(endpoint, expected, false)
+    }
+
+    /// For a peer that the Location Store names.
+    pub(super) fn automatic(endpoint: Endpoint, rid: Rid) -> Arc<Self> {
+        Self::made(endpoint, Some(rid), true)
+    }
+
+    fn made(endpoint: Endpoint, expected: Option<Rid>, automatic: bool) -> Arc<Self> {
         let progress = Progress {
             state: PeerState::Connecting,
             rid: expected.clone(),
@@ -46,6 +57,7 @@ impl Intent {
         Arc::new(Self {
             endpoint,
             expected,
+            automatic,
             progress: Mutex::new(progress),
             asked: Notify::new(),
         })
@@ -187,6 +199,7 @@ async fn settle(
 }
 
 async fn attempt(links: &Arc<Inner>, intent: &Arc<Intent>) -> Result<Ended, TransportError> {
+    links.discovered.may_dial(intent).await;
     let link = links.transport().dial(&intent.endpoint, links.offer()).await?;
     let (tell, ended) = oneshot::channel();
     let sink = LinkSink::dialled(links.clone(), link.clone(), intent.clone(), tell);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
 use crate::clock;
@@ -23,6 +23,7 @@ use crate::transport::{
 };
 use crate::wire::{self, NodeState};
 
+use super::discovered::{Discovered, Listed};
 use super::info::{NodeInfo, Scope};
 use super::intent::{self, Intent};
 use super::peer::PeerLink;
@@ -49,7 +50,7 @@ pub(crate) struct LinksConfig {
 
 /// All links of one scope.
 #[derive(Clone)]
-pub(crate) struct Links(Arc<Inner>);
+pub(crate) struct Links(pub(super) Arc<Inner>);
 
 pub(super) struct Inner {
     pub(super) this: Weak<Inner>,
@@ -65,6 +66,9 @@ pub(super) struct Inner {
     open: Mutex<BTreeMap<LinkId, Arc<dyn Link>>>,
     flow: Mutex<Flow>,
     intents: Mutex<Vec<(Arc<Intent>, JoinHandle<()>)>>,
+    pub(super) discovered: Discovered,
+    /// Counts the changes of what this side publishes.
+    revision: watch::Sender<u64>,
     /// No link is dialled or accepted any more.
     stopped: AtomicBool,
     listener: Mutex<Option<Box<dyn Listener>>>,
@@ -88,6 +92,7 @@ pub(crate) enum Lookup {
 impl Links {
     pub(crate) fn new(config: LinksConfig) -> Self {
         let keyed_by_link = matches!(config.info.scope, Scope::ChannelServer(_));
+        let revision = watch::Sender::new(config.info.revision);
         let inner = Arc::new_cyclic(|this| Inner {
             this: this.clone(),
             local: Mutex::new(config.info),
@@ -101,6 +106,8 @@ impl Links {
             open: Mutex::new(BTreeMap::new()),
             flow: Mutex::new(Flow::default()),
             intents: Mutex::new(Vec::new()),
+            discovered: Discovered::default(),
+            revision,
             stopped: AtomicBool::new(false),
             listener: Mutex::new(None),
             ticker: Mutex::new(None),
@@ -203,8 +210,10 @@ impl Links {
             }
             Some(Some(peer)) => Lookup::Ready(peer.clone()),
             Some(None) => Lookup::Known,
-            None if self.0.wants(rid) => Lookup::Known,
-            None => Lookup::Unknown,
+            None => match self.0.discovered.find(rid) {
+                Lookup::Unknown if self.0.wants(rid) => Lookup::Known,
+                found => found,
+            },
         }
     }
 
@@ -224,6 +233,11 @@ impl Links {
     /// What this side says of itself.
     pub(crate) fn local(&self) -> NodeInfo {
         self.0.local()
+    }
+
+    /// Follows the revision of what this side says of itself.
+    pub(crate) fn revisions(&self) -> watch::Receiver<u64> {
+        self.0.revision.subscribe()
     }
 
     /// Changes the weight of a Server membership and tells all peers. Returns whether there is that membership.
@@ -254,6 +268,7 @@ impl Links {
                 return false;
             }
             local.revision += 1;
+            self.0.revision.send_replace(local.revision);
         }
         let links: Vec<_> = self.0.table.lock().links().cloned().collect();
         for peer in links {
@@ -278,7 +293,7 @@ impl Links {
     }
 
     /// The peers that are listed: who is linked, and who is wanted.
-    pub(crate) fn peers(&self) -> Vec<(Option<Rid>, PeerState, Option<String>)> {
+    pub(crate) fn peers(&self) -> Vec<Listed> {
         let mut peers: Vec<_> = {
             let mut table = self.0.table.lock();
             let view = table.view().1;
@@ -297,6 +312,7 @@ impl Links {
                 peers.push((rid, intent.state(), intent.failure()));
             }
         }
+        self.0.discovered.list(&mut peers);
         peers
     }
 
@@ -322,6 +338,7 @@ impl Links {
         for (_, task) in self.0.intents.lock().drain(..) {
             task.abort();
         }
+        self.0.discovered.stop();
         if let Some(ticker) = self.0.ticker.lock().take() {
             ticker.abort();
         }
@@ -380,6 +397,10 @@ impl Inner {
 
     pub(super) fn local(&self) -> NodeInfo {
         self.local.lock().clone()
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
     }
 
     pub(super) fn transport(&self) -> &dyn Transport {
@@ -457,7 +478,8 @@ impl Inner {
 
     /// Tells the floor above how the peers stand now.
     pub(super) fn publish(&self) {
-        let (version, view) = self.table.lock().view();
+        let (version, mut view) = self.table.lock().view();
+        self.discovered.add_to(&mut view);
         self.upcall.peers_changed(version, &view);
         self.changed.notify_waiters();
     }
@@ -482,12 +504,13 @@ impl Inner {
         self.upcall.link_closed(peer, reason);
     }
 
-    /// Whether an intent leads, or is expected to lead, to that peer.
+    /// Whether an intent leads, or is expected to lead, to that peer, or the Location Store names it.
     pub(super) fn wants(&self, rid: &Rid) -> bool {
-        self.intents
-            .lock()
-            .iter()
-            .any(|(intent, _)| intent.rid().as_ref() == Some(rid))
+        let manual = |rid| {
+            let intents = self.intents.lock();
+            intents.iter().any(|(intent, _)| intent.rid().as_ref() == Some(rid))
+        };
+        manual(rid) || self.discovered.names(rid)
     }
 
     pub(super) async fn until_no_link_to(&self, rid: &Rid) {

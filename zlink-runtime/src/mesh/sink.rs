@@ -154,7 +154,7 @@ impl LinkSink {
                 return Phase::Done;
             }
         };
-        match judge(&local, &info, self.link.peer(), None) {
+        match self.judge(&local, &info, None) {
             Verdict::Refuse(refusal) => {
                 self.refuse(refusal, Some(info.rid));
                 Phase::Done
@@ -183,10 +183,22 @@ impl LinkSink {
             Ok(info) => info,
             Err(refusal) => return self.refuse(refusal, None),
         };
-        match judge(&local, &info, self.link.peer(), expected) {
+        match self.judge(&local, &info, expected) {
             Verdict::Refuse(refusal) => self.refuse(refusal, Some(info.rid)),
             Verdict::NotRequired => self.not_required(),
             Verdict::Admit => self.place(info),
+        }
+    }
+
+    /// Judges by what both sides are, and by what the Location Store says of the peer.
+    fn judge(&self, local: &NodeInfo, info: &NodeInfo, expected: Option<&Rid>) -> Verdict {
+        let dialled = self.intent.as_ref().map(|intent| &intent.endpoint);
+        match judge(local, info, self.link.peer(), expected) {
+            Verdict::Admit => match self.links.discovered.contradicts(info, dialled) {
+                Some(refusal) => Verdict::Refuse(refusal),
+                None => Verdict::Admit,
+            },
+            verdict => verdict,
         }
     }
 

@@ -16,6 +16,7 @@ use crate::clock;
 use crate::error::StartError;
 use crate::host::{Host, HostBuilder, ShutdownError};
 use crate::id::ChannelName;
+use crate::location::BootClock;
 use crate::random::Random;
 use crate::transport::simulated::Network;
 
@@ -152,7 +153,8 @@ impl Cluster {
         async move {
             let builder = Host::builder()
                 .transport(cluster.0.network.transport(&name))
-                .random_seed(cluster.0.random.bits());
+                .random_seed(cluster.0.random.bits())
+                .boot_clock(BootClock::of_tokio());
             let host = configure(builder).start().await?;
             cluster.with(&name, |node| node.host = Some(host.clone()));
             Ok(host)

@@ -96,6 +96,7 @@ pub struct Suite {
     make: Make,
     zmtp: bool,
     known: Vec<(&'static str, &'static str)>,
+    left_out: Vec<(&'static str, &'static str)>,
 }
 
 impl fmt::Debug for Suite {
@@ -113,6 +114,7 @@ impl Suite {
             make: Arc::new(move || make()),
             zmtp: false,
             known: Vec::new(),
+            left_out: Vec::new(),
         }
     }
 
@@ -135,6 +137,17 @@ impl Suite {
         self
     }
 
+    /// The case `name` is not even tried, and why: one that is known to fail, and too costly to see again each time.
+    ///
+    /// # Panics
+    /// Where no case has that name.
+    #[must_use]
+    pub fn left_out(mut self, name: &'static str, reason: &'static str) -> Self {
+        assert!(cases().iter().any(|case| case.name == name), "no case is named {name}");
+        self.left_out.push((name, reason));
+        self
+    }
+
     /// Runs the case `name` as the test of that name in `module`, for
     /// [`transport_conformance!`](crate::transport_conformance).
     ///
@@ -144,6 +157,10 @@ impl Suite {
         let case = cases().iter().find(|case| case.name == name).expect("a case");
         if case.needs_zmtp && !self.zmtp {
             println!("left out: this transport does not speak ZMTP");
+            return;
+        }
+        if let Some((_, reason)) = self.left_out.iter().find(|(left_out, _)| *left_out == name) {
+            println!("left out: {reason}");
             return;
         }
         let test = match module.split_once("::") {

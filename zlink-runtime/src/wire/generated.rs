@@ -251,3 +251,29 @@ rt::message! {
         channels: rt::Vec<ChannelServer> => list(2, "channels").max(10000),
     } slots [revision channels state]
 }
+
+rt::message! {
+    /// A value in a Location Store, of one host. While it is renewed, all that the host has written there holds.
+    #[derive(Default)]
+    "zlink.wire.Lease" => pub struct Lease {
+        /// The store revision of the lease's first write; 0 in that write itself.
+        generation: u64 => inline(0, "generation"),
+        /// A lease that was not renewed for this long, and a margin, is dead.
+        ttl_ms: u64 => inline(1, "ttl_ms"),
+        /// Differs with every write, so that a writer knows its own.
+        nonce: rt::Vec<u8> => bytes(2, "nonce").required().max(16),
+    } slots [generation ttl_ms nonce]
+}
+
+rt::message! {
+    /// A value in a Location Store, of a MeshNode or of a ClientServer server that can be found there.
+    #[derive(Default)]
+    "zlink.wire.Descriptor" => pub struct Descriptor {
+        /// Names the host whose lease it holds by.
+        owner: rt::Vec<u8> => bytes(0, "owner").required().max(16),
+        /// The generation of that lease; 0 where both were written at once.
+        lease: u64 => inline(1, "lease"),
+        /// What it would say of itself on a link, without operations. Its state is unspecified before it serves.
+        node: Hello => required(2, "node").required(),
+    } slots [lease owner node]
+}

@@ -12,6 +12,7 @@ use std::future::Future;
 use std::panic::Location;
 use std::time::{Duration, Instant};
 
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use zlink_generated::contract::{Note, desk_client, orders_client, orders_server};
 use zlink_runtime::error::{CallError, ErrorKind, Execution, StartError};
 use zlink_runtime::id::{MeshName, Rid};
@@ -87,11 +88,23 @@ pub(crate) fn soon<F: IntoFuture>(what: &str, future: F) -> impl Future<Output =
     }
 }
 
-/// Lets everything run that can run now, several times over: for what must *not* happen there is no event to wait for.
+/// Lets everything happen that is on its way: for what must *not* happen there is no event to wait for.
+///
+/// A byte goes to and fro between two tasks, through sockets of this machine. Tests run on one thread, and it looks at all
+/// its sockets together: with each step, whatever hosts had sent to each other before has come and was acted upon.
 pub(crate) async fn settle() {
-    for _ in 0..30 {
-        tokio::time::sleep(Duration::from_millis(1)).await;
+    let (mut near, mut far) = tokio::net::UnixStream::pair().unwrap();
+    let echo = tokio::spawn(async move {
+        while let Ok(byte) = far.read_u8().await {
+            far.write_u8(byte).await.unwrap();
+        }
+    });
+    for step in 0..32 {
+        near.write_u8(step).await.unwrap();
+        assert_eq!(near.read_u8().await.unwrap(), step);
     }
+    drop(near);
+    echo.await.unwrap();
 }
 
 /// The mistakes of a start that fails.

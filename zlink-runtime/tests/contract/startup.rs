@@ -197,6 +197,8 @@ async fn values_out_of_range_are_refused() {
         refuses(mesh(|m| m).request_timeout(timeout), "host", "request_timeout").await;
         refuses(mesh(|m| m).send_timeout(timeout), "host", "send_timeout").await;
         refuses(mesh(|m| m).drain_timeout(timeout), "host", "drain_timeout").await;
+        refuses(mesh(|m| m).watchdog(timeout), "host", "watchdog").await;
+        refuses(mesh(|m| m.send_timeout(timeout)), "mesh", "send_timeout").await;
         refuses(mesh(|m| m.request_timeout(timeout)), "shop", "request_timeout").await;
     }
     let longest = Duration::from_millis(i32::MAX as u64);

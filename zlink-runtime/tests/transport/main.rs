@@ -5,3 +5,5 @@
 mod interop;
 mod link;
 mod suite;
+#[cfg(feature = "zeromq")]
+mod zeromq;

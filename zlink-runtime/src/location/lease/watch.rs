@@ -1,0 +1,230 @@
+//! Which leases of other hosts are dead, by this host's own clock. Pure: no clock of the store, of the owner or of the
+//! day has a say.
+//!
+//! A lease is dead once its revision has stood for its TTL and the margin. It must be seen to stand: after a time in
+//! which the store could not be read, nobody is counted out before every living host has had time to renew.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::location::boot::BootTime;
+use crate::location::name::OwnerId;
+use crate::location::{LocationTiming, Revision, Stored};
+
+use super::LeaseValue;
+
+/// A lease, as it was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LeaseSeen {
+    revision: Revision,
+    generation: Revision,
+    ttl: Duration,
+}
+
+impl LeaseSeen {
+    /// What the store holds under a lease's key; `None` where it is no lease.
+    pub(crate) fn from_stored(stored: &Stored) -> Option<Self> {
+        match LeaseValue::from_bytes(&stored.value) {
+            Ok(value) => Some(Self {
+                revision: stored.revision,
+                generation: value.generation.unwrap_or(stored.revision),
+                ttl: value.ttl,
+            }),
+            Err(error) => {
+                tracing::warn!(target: "zlink::runtime", %error, "a lease cannot be read");
+                None
+            }
+        }
+    }
+}
+
+/// How the host of a lease stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It may be alive.
+    Alive {
+        /// Of its lease.
+        generation: Revision,
+    },
+    /// It is not, and its lease is still there with this revision.
+    Dead(Revision),
+    /// It has none: it has ended, or was counted out.
+    Gone,
+}
+
+/// What this host has seen of the leases of others.
+#[derive(Debug)]
+pub(crate) struct LeaseWatch {
+    timing: LocationTiming,
+    leases: HashMap<OwnerId, Option<Seen>>,
+    /// Since when every read has succeeded, none long after the one before.
+    readable_since: Option<BootTime>,
+    last_read: BootTime,
+}
+
+#[derive(Debug)]
+struct Seen {
+    lease: LeaseSeen,
+    /// When its revision was first seen.
+    since: BootTime,
+    /// Once judged dead, a revision stays dead.
+    dead: bool,
+}
+
+impl LeaseWatch {
+    pub(crate) fn new(timing: LocationTiming) -> Self {
+        Self {
+            timing,
+            leases: HashMap::new(),
+            readable_since: None,
+            last_read: BootTime::ZERO,
+        }
+    }
+
+    /// The owners that are watched.
+    pub(crate) fn owners(&self) -> Vec<OwnerId> {
+        let mut owners: Vec<_> = self.leases.keys().copied().collect();
+        owners.sort_unstable();
+        owners
+    }
+
+    /// Watches nobody but those that `wanted` names.
+    pub(crate) fn retain(&mut self, wanted: impl Fn(&OwnerId) -> bool) {
+        self.leases.retain(|owner, _| wanted(owner));
+    }
+
+    /// A read of leases was begun at `begun` and answered at `now`. Owners that are not in `read` stay as they are.
+    pub(crate) fn read(
+        &mut self,
+        begun: BootTime,
+        now: BootTime,
+        read: impl IntoIterator<Item = (OwnerId, Option<LeaseSeen>)>,
+    ) {
+        let patience = self.timing.patience();
+        if self.readable_since.is_none() || begun.saturating_sub(self.last_read) > patience {
+            self.readable_since = Some(now);
+        }
+        self.last_read = now;
+        let readable = self
+            .readable_since
+            .map_or(Duration::ZERO, |since| begun.saturating_sub(since));
+        for (owner, lease) in read {
+            let Some(lease) = lease else {
+                self.leases.insert(owner, None);
+                continue;
+            };
+            match self.leases.get_mut(&owner) {
+                Some(Some(seen)) if seen.lease.revision == lease.revision => {
+                    let limit = lease.ttl.saturating_add(self.timing.fencing_margin);
+                    seen.dead |= begun.saturating_sub(seen.since) >= limit && readable >= patience;
+                }
+                _ => {
+                    let seen = Seen {
+                        lease,
+                        since: now,
+                        dead: false,
+                    };
+                    self.leases.insert(owner, Some(seen));
+                }
+            }
+        }
+    }
+
+    /// How that host stands, by all that was read; `None` where nothing was.
+    pub(crate) fn standing(&self, owner: &OwnerId) -> Option<Standing> {
+        Some(match self.leases.get(owner)? {
+            None => Standing::Gone,
+            Some(seen) if seen.dead => Standing::Dead(seen.lease.revision),
+            Some(seen) => Standing::Alive {
+                generation: seen.lease.generation,
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const OWNER: OwnerId = OwnerId::new([7; 16]);
+
+    fn lease(revision: u64) -> LeaseSeen {
+        LeaseSeen {
+            revision: Revision::new(revision).unwrap(),
+            generation: Revision::new(1).unwrap(),
+            ttl: Duration::from_secs(15),
+        }
+    }
+
+    fn at(millis: u64) -> BootTime {
+        Duration::from_millis(millis)
+    }
+
+    fn is_dead(watch: &LeaseWatch) -> bool {
+        matches!(watch.standing(&OWNER), Some(Standing::Dead(_)))
+    }
+
+    /// REQ: LS-036
+    #[test]
+    fn a_lease_is_dead_after_its_ttl_and_the_margin_on_the_watchers_clock() {
+        let mut watch = LeaseWatch::new(LocationTiming::default());
+        assert_eq!(watch.standing(&OWNER), None);
+        let mut now = 1_000_000;
+        watch.read(at(now), at(now + 5), [(OWNER, Some(lease(4)))]);
+        let first = now + 5;
+        while now < first + 19_000 {
+            now += 1000;
+            watch.read(at(now), at(now + 5), [(OWNER, Some(lease(4)))]);
+            assert!(!is_dead(&watch), "after {} ms", now - first);
+        }
+        watch.read(at(first + 19_999), at(first + 20_300), [(OWNER, Some(lease(4)))]);
+        assert!(!is_dead(&watch), "what counts is when the read was begun");
+        watch.read(at(first + 20_000), at(first + 20_300), [(OWNER, Some(lease(4)))]);
+        assert_eq!(watch.standing(&OWNER), Some(Standing::Dead(lease(4).revision)));
+
+        watch.read(at(first + 21_000), at(first + 21_000), [(OWNER, Some(lease(9)))]);
+        assert!(!is_dead(&watch), "a late renewal is a new revision");
+        watch.read(at(first + 22_000), at(first + 22_000), [(OWNER, None)]);
+        assert_eq!(watch.standing(&OWNER), Some(Standing::Gone));
+    }
+
+    /// REQ: LS-036, LS-105
+    #[test]
+    fn after_an_outage_everybody_first_gets_time_to_renew() {
+        let mut watch = LeaseWatch::new(LocationTiming::default());
+        for second in 0..10 {
+            watch.read(at(second * 1000), at(second * 1000), [(OWNER, Some(lease(4)))]);
+        }
+        watch.read(at(70_000), at(70_000), [(OWNER, Some(lease(4)))]);
+        assert!(!is_dead(&watch), "it stood for 70 s, but nobody could renew");
+        for millis in [71_000, 74_000, 77_999] {
+            watch.read(at(millis), at(millis), [(OWNER, Some(lease(4)))]);
+            assert!(!is_dead(&watch), "5 s + 3 s have not passed");
+        }
+        watch.read(at(78_000), at(78_000), [(OWNER, Some(lease(4)))]);
+        assert!(is_dead(&watch));
+        watch.read(at(170_000), at(170_000), [(OWNER, Some(lease(4)))]);
+        assert!(is_dead(&watch), "a dead one stays out over an outage");
+    }
+
+    proptest! {
+        /// A host that renews before its own deadline is never counted out, whatever the order and speed of reads.
+        ///
+        /// REQ: LS-036
+        #[test]
+        fn whoever_renews_in_time_lives(reads in prop::collection::vec((1_u64..6_000, 0_u64..3_000), 1..80), phase in 0_u64..10_000) {
+            let mut watch = LeaseWatch::new(LocationTiming::default());
+            let mut now = 0;
+            for (pause, took) in reads {
+                now += pause;
+                // The store shows the state of some moment within the read.
+                let seen = now + took / 2;
+                watch.read(at(now), at(now + took), [(OWNER, Some(lease(1 + (seen + phase) / 10_000)))]);
+                prop_assert!(!is_dead(&watch));
+                now += took;
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What the records of hosts are called. The whole layout of keys stands here; no provider knows it.
+//!
+//! `lease/<owner>` · `node/<mesh>/<rid>` and `server/<channel>/<rid>` with their stamps `stamp/node/<mesh>` and
+//! `stamp/server/<channel>`. Names are percent-encoded byte for byte, so no two of them ever meet in one key.
+
+use std::fmt;
+
+use super::Key;
+use crate::error::ArgumentError;
+
+/// One run of one host, as the store knows it: 16 random bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct OwnerId([u8; 16]);
+
+impl OwnerId {
+    pub(crate) const fn new(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// The owner that a value names, if it has the right length.
+    pub(crate) fn from_wire(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+
+    pub(crate) fn to_wire(self) -> Vec<u8> {
+        self.0.to_vec()
+    }
+
+    /// Where its lease is.
+    pub(crate) fn lease_key(self) -> Key {
+        // 38 bytes: always a key.
+        key(format!("lease/{self}"))
+    }
+}
+
+impl fmt::Display for OwnerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for OwnerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "OwnerId({self})")
+    }
+}
+
+/// A list of records that is read as a whole: the nodes of a mesh, or the servers of a channel.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ListName(String);
+
+impl ListName {
+    /// The nodes of a mesh.
+    pub(crate) fn nodes(mesh: &str) -> Self {
+        Self(format!("node/{}", encoded(mesh.as_bytes())))
+    }
+
+    /// The servers of a ClientServer channel.
+    pub(crate) fn servers(channel: &str) -> Self {
+        Self(format!("server/{}", encoded(channel.as_bytes())))
+    }
+
+    /// What every key of the list begins with.
+    pub(super) fn prefix(&self) -> String {
+        format!("{}/", self.0)
+    }
+
+    /// Every batch that changes the list writes this key: while its revision stands, so does the list.
+    pub(crate) fn stamp(&self) -> Key {
+        // At most 6 + 7 + 3 × 255 bytes.
+        key(format!("stamp/{}", self.0))
+    }
+
+    /// The record of one member.
+    ///
+    /// # Errors
+    /// Where the names are too long for a key, which takes a RID of more than about 80 bytes that are no plain text.
+    pub(crate) fn record(&self, rid: &[u8]) -> Result<Key, ArgumentError> {
+        Key::new(format!("{}/{}", self.0, encoded(rid)))
+    }
+}
+
+fn key(text: String) -> Key {
+    Key::new(&text).unwrap_or_else(|_| unreachable!("{text:?} is a key by construction"))
+}
+
+/// Letters, digits, `-`, `.`, `_` and `~` stay; every other byte becomes `%` and two uppercase hexadecimal digits.
+fn encoded(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for byte in bytes {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(byte) {
+            text.push(char::from(*byte));
+        } else {
+            text.push('%');
+            text.extend([byte >> 4, byte & 15].map(|digit| char::from(b"0123456789ABCDEF"[usize::from(digit)])));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_longest_names_have_keys() {
+        let long = "\u{1}".repeat(255);
+        let rid = format!("{}-{}", "x".repeat(64), uuid::Uuid::nil());
+        for list in [ListName::nodes(&long), ListName::servers(&long)] {
+            assert!(list.stamp().as_str().len() <= 1024);
+            assert!(list.record(rid.as_bytes()).is_ok());
+        }
+        assert_eq!(
+            ListName::nodes("a b/ü").record(b"\xff~").unwrap().as_str(),
+            "node/a%20b%2F%C3%BC/%FF~"
+        );
+        assert_eq!(OwnerId::new([0xa0; 16]).lease_key().as_str().len(), 38);
+    }
+
+    proptest! {
+        /// REQ: LS-011
+        #[test]
+        fn no_two_names_share_a_key(a in prop::collection::vec(any::<u8>(), 1..6), b in prop::collection::vec(any::<u8>(), 1..6)) {
+            prop_assert_eq!(encoded(&a) == encoded(&b), a == b);
+            prop_assert!(!encoded(&a).contains('/'));
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! Looks at the Location Store again and again, and tells each side whom it names: complete lists, each from one moment,
+//! of those whose hosts are alive.
+//!
+//! It decides nothing about links. What the store no longer needs, it removes where a host is proved dead.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use crate::clock;
+use crate::limit::READ_KEYS;
+use crate::location::{
+    HostLease, Key, LeaseSeen, LeaseWatch, ListName, LocationStore, OwnerId, Revision, Standing, StoreError, Stored,
+    read_list,
+};
+
+use crate::random::Random;
+
+use super::descriptor::{self, Descriptor};
+use super::info::Scope;
+use super::links::Links;
+
+mod sweep;
+
+/// What this host knows of the store.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct DiscoveryState {
+    /// The last complete reading of all lists: of which revision, and when.
+    pub(crate) listed: Option<(Option<Revision>, Instant)>,
+    /// Since when it fails, while it does.
+    pub(crate) failing_since: Option<Instant>,
+}
+
+/// The loop that looks. It ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Discovery {
+    task: Mutex<Option<JoinHandle<()>>>,
+    state: watch::Receiver<DiscoveryState>,
+}
+
+impl Discovery {
+    /// Begins to look, for all of `sides` that search.
+    pub(crate) fn start(
+        runtime: &Handle,
+        lease: Arc<HostLease>,
+        random: Random,
+        sides: impl IntoIterator<Item = Links>,
+    ) -> Self {
+        let searches = sides.into_iter().filter_map(Search::new).collect();
+        let (tell, state) = watch::channel(DiscoveryState::default());
+        let searching = Searching {
+            watch: LeaseWatch::new(lease.config().timing),
+            lease,
+            searches,
+            random,
+            state: tell,
+        };
+        Self {
+            task: Mutex::new(Some(runtime.spawn(searching.run()))),
+            state,
+        }
+    }
+
+    pub(crate) fn state(&self) -> DiscoveryState {
+        *self.state.borrow()
+    }
+
+    /// Looks no more.
+    pub(crate) fn stop(&self) {
+        if let Some(task) = &*self.task.lock() {
+            task.abort();
+        }
+    }
+
+    /// The same, and waits until it has let go of everything.
+    pub(crate) async fn end(&self) {
+        let task = self.task.lock().take();
+        if let Some(task) = task {
+            task.abort();
+            let _ = task.await;
+        }
+    }
+}
+
+impl Drop for Discovery {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// What one side searches for.
+struct Search {
+    links: Links,
+    list: ListName,
+    /// What is in the list.
+    scope: Scope,
+    /// The stamp of the list that was read last; `None` where none was.
+    read: Option<Option<Revision>>,
+    found: Vec<Found>,
+    /// Whom the side was told last.
+    told: Option<Vec<(Key, Revision)>>,
+}
+
+/// A descriptor in the store.
+struct Found {
+    key: Key,
+    revision: Revision,
+    descriptor: Descriptor,
+}
+
+impl Search {
+    fn new(links: Links) -> Option<Self> {
+        let (list, scope) = links.local().scope.searched()?;
+        Some(Self {
+            links,
+            list,
+            scope,
+            read: None,
+            found: Vec::new(),
+            told: None,
+        })
+    }
+
+    fn take(&mut self, entries: Vec<(Key, Stored)>) {
+        self.found.clear();
+        for (key, stored) in entries {
+            match descriptor::read(&stored, &self.scope) {
+                Ok(Some(descriptor)) => self.found.push(Found {
+                    key,
+                    revision: stored.revision,
+                    descriptor,
+                }),
+                Ok(None) => {}
+                Err(why) => {
+                    tracing::warn!(target: "zlink::runtime", %key, why, "a descriptor in the Location Store cannot be read");
+                }
+            }
+        }
+    }
+
+    /// Tells the side who is there, unless it knows.
+    fn tell(&mut self, is_there: impl Fn(&Descriptor) -> bool) {
+        let there: Vec<_> = self.found.iter().filter(|found| is_there(&found.descriptor)).collect();
+        let keys: Vec<_> = there.iter().map(|found| (found.key.clone(), found.revision)).collect();
+        if self.told.as_ref() == Some(&keys) {
+            return;
+        }
+        tracing::info!(
+            target: "zlink::runtime", event_id = "zlink.runtime.location.list_changed", scope = %self.scope,
+            members = keys.len()
+        );
+        let list = there
+            .iter()
+            .map(|found| (found.revision.get(), found.descriptor.info.clone()));
+        self.links.discovered(list.collect());
+        self.told = Some(keys);
+    }
+}
+
+struct Searching {
+    lease: Arc<HostLease>,
+    searches: Vec<Search>,
+    watch: LeaseWatch,
+    random: Random,
+    state: watch::Sender<DiscoveryState>,
+}
+
+impl Searching {
+    async fn run(mut self) {
+        let interval = self.lease.config().timing.poll_interval;
+        loop {
+            match self.look().await {
+                Ok(Some(revision)) => self.complete(revision),
+                // The lists change faster than they can be read. The last ones stay, and so do the links.
+                Ok(None) => {}
+                Err(error) => self.failed(&error),
+            }
+            tokio::time::sleep(jittered(interval, self.random.bits())).await;
+        }
+    }
+
+    fn complete(&self, revision: Option<Revision>) {
+        let before = self.state.send_replace(DiscoveryState {
+            listed: Some((revision, clock::now())),
+            failing_since: None,
+        });
+        if let Some(since) = before.failing_since {
+            tracing::info!(
+                target: "zlink::runtime", event_id = "zlink.runtime.location.store_changed", state = "ready",
+                seconds = since.elapsed().as_secs(), "the Location Store can be read again"
+            );
+        }
+        self.searches
+            .iter()
+            .for_each(|search| search.links.list_is_current(true));
+    }
+
+    fn failed(&self, error: &StoreError) {
+        self.searches
+            .iter()
+            .for_each(|search| search.links.list_is_current(false));
+        self.state.send_modify(|state| {
+            if state.failing_since.is_none() {
+                state.failing_since = Some(clock::now());
+                tracing::warn!(
+                    target: "zlink::runtime", event_id = "zlink.runtime.location.store_changed", state = "degraded", %error,
+                    "the Location Store cannot be read; links stay, and no new ones are dialled"
+                );
+            }
+        });
+    }
+
+    /// Reads what may have changed. `None` where a list was not complete.
+    ///
+    /// # Errors
+    /// The store failed; what was known stays.
+    async fn look(&mut self) -> Result<Option<Option<Revision>>, StoreError> {
+        let owners = self.watch.owners();
+        let stamps: Vec<_> = self.searches.iter().map(|search| search.list.stamp()).collect();
+        let leases = owners.iter().map(|owner| owner.lease_key());
+        let keys: Vec<_> = stamps.iter().cloned().chain(leases).collect();
+        let begun = self.lease.config().clock.now();
+        let mut read = self.read(&keys).await?;
+        let leases = read.split_off(stamps.len());
+        self.watch_leases(begun, owners, leases);
+
+        let (mut complete, mut newest) = (true, None);
+        for at in 0..self.searches.len() {
+            let stamp = read
+                .get(at)
+                .and_then(|stored| stored.as_ref())
+                .map(|stored| stored.revision);
+            newest = newest.max(stamp);
+            let list = match self.searches.get(at) {
+                Some(search) if search.read != Some(stamp) => search.list.clone(),
+                _ => continue,
+            };
+            let snapshot = within(self.timeout(), read_list(self.store(), &list)).await?;
+            match (self.searches.get_mut(at), snapshot) {
+                (Some(search), Some(snapshot)) => {
+                    newest = newest.max(snapshot.revision);
+                    search.take(snapshot.entries);
+                    search.read = Some(stamp);
+                }
+                _ => complete = false,
+            }
+        }
+        self.watch_new_owners().await?;
+
+        let (watch, own) = (&self.watch, self.lease.config().owner);
+        let is_there = |descriptor: &Descriptor| match watch.standing(&descriptor.owner) {
+            _ if descriptor.owner == own => true,
+            Some(Standing::Alive { generation }) => descriptor.lease.is_none_or(|lease| lease == generation),
+            _ => false,
+        };
+        for search in self.searches.iter_mut().filter(|search| search.read.is_some()) {
+            search.tell(is_there);
+        }
+        self.sweep().await;
+        Ok(complete.then_some(newest))
+    }
+
+    /// Reads the leases of those hosts that have appeared, and watches nobody else but those that have descriptors.
+    async fn watch_new_owners(&mut self) -> Result<(), StoreError> {
+        let own = self.lease.config().owner;
+        let owners: BTreeSet<OwnerId> = self
+            .searches
+            .iter()
+            .flat_map(|search| &search.found)
+            .map(|found| found.descriptor.owner)
+            .filter(|owner| *owner != own)
+            .collect();
+        self.watch.retain(|owner| owners.contains(owner));
+        let new: Vec<_> = owners
+            .into_iter()
+            .filter(|owner| self.watch.standing(owner).is_none())
+            .collect();
+        if !new.is_empty() {
+            let keys: Vec<_> = new.iter().map(|owner| owner.lease_key()).collect();
+            let begun = self.lease.config().clock.now();
+            let leases = self.read(&keys).await?;
+            self.watch_leases(begun, new, leases);
+        }
+        Ok(())
+    }
+
+    fn watch_leases(&mut self, begun: Duration, owners: Vec<OwnerId>, leases: Vec<Option<Stored>>) {
+        let now = self.lease.config().clock.now();
+        let seen = leases
+            .into_iter()
+            .map(|stored| stored.as_ref().and_then(LeaseSeen::from_stored));
+        self.watch.read(begun, now, owners.into_iter().zip(seen));
+    }
+
+    async fn read(&self, keys: &[Key]) -> Result<Vec<Option<Stored>>, StoreError> {
+        let mut found = Vec::with_capacity(keys.len());
+        for keys in keys.chunks(READ_KEYS) {
+            found.extend(within(self.timeout(), self.store().read_many(keys)).await?.found);
+        }
+        Ok(found)
+    }
+
+    fn store(&self) -> &dyn LocationStore {
+        &*self.lease.config().store
+    }
+
+    fn timeout(&self) -> Duration {
+        self.lease.config().timing.renew_timeout
+    }
+}
+
+/// Ends an operation of the store that takes too long.
+async fn within<T>(timeout: Duration, operation: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+    match tokio::time::timeout(timeout, operation).await {
+        Ok(result) => result,
+        Err(_) => Err(StoreError::DeadlineExceeded(format!("no answer within {timeout:?}"))),
+    }
+}
+
+/// Up to a tenth less than `interval`, so that hosts that began together do not look together for ever.
+fn jittered(interval: Duration, random: u64) -> Duration {
+    let tenth = u64::try_from(interval.as_nanos() / 10).unwrap_or(u64::MAX).max(1);
+    interval - Duration::from_nanos(random % tenth)
+}

@@ -1,0 +1,181 @@
+//! What a host checks before it starts, and what it leaves where it cannot.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use zlink_generated::contract::{STOCK, stock_server};
+use zlink_runtime::error::StartError;
+use zlink_runtime::location::{LocationTiming, MemoryStore, StoreTime};
+use zlink_runtime::prelude::*;
+use zlink_runtime::{HostBuilder, HostPhase, ObjectRole};
+
+use crate::kit::line::Mode;
+use crate::kit::{Clerk, Line, OF_HOSTS, QUICK, SHORT, ask, caller, free_port, keys, node, selects, server};
+
+async fn refused(builder: HostBuilder) -> StartError {
+    match builder.start().await {
+        Ok(host) => panic!("{host:?} started"),
+        Err(error) => error,
+    }
+}
+
+/// The texts of everything that is wrong.
+async fn mistakes(builder: HostBuilder) -> Vec<String> {
+    refused(builder)
+        .await
+        .mistakes()
+        .iter()
+        .map(ToString::to_string)
+        .collect()
+}
+
+/// REQ: LS-003, LS-030, NET-104, NET-1005, LS-059
+#[tokio::test]
+async fn every_mistake_is_told_at_once() {
+    let store = MemoryStore::new();
+    let wrong = LocationTiming {
+        renew_interval: Duration::from_secs(10),
+        ..QUICK
+    };
+    let found = mistakes(
+        Host::builder()
+            .location_store(store.clone())
+            .location_store("memory://")
+            .location_store("nothing")
+            .location_timing(wrong)
+            .mesh("fixed", |mesh| mesh.rid("me"))
+            .mesh("manual", |mesh| {
+                mesh.manual().role(ObjectRole::Server).listen("tcp://127.0.0.1:0")
+            })
+            .mesh("nowhere", |mesh| mesh.manual())
+            .mesh("prefix", |mesh| mesh.rid_prefix("a b"))
+            .client_server(|channel| channel.manual().client(STOCK)),
+    )
+    .await;
+    let expected = [
+        "given twice",
+        "no address of a store",
+        "renew_interval 10s",
+        "fixed RID",
+        "is manual; objects",
+        "no listen endpoint",
+        "has a prefix",
+        "no endpoint to connect to",
+    ];
+    for part in expected {
+        let here = found.iter().filter(|mistake| mistake.contains(part)).count();
+        assert_eq!(here, 1, "{part:?} in {found:#?}");
+    }
+    assert_eq!(found.len(), expected.len(), "{found:#?}");
+    assert!(keys(&store, &[""]).await.is_empty(), "nothing was written");
+}
+
+/// REQ: LS-002, NET-302, NET-704
+#[tokio::test]
+async fn what_needs_a_store_does_not_start_without_one() {
+    for role in [ObjectRole::Client, ObjectRole::Server] {
+        let port = free_port();
+        let listen = format!("tcp://127.0.0.1:{port}");
+        let found = mistakes(Host::builder().mesh("shop", |mesh| mesh.role(role).listen(listen))).await;
+        assert!(
+            found.iter().any(|mistake| mistake.contains("needs a Location Store")),
+            "{found:?}"
+        );
+        assert!(std::net::TcpListener::bind(("127.0.0.1", port)).is_ok());
+        let host = node(MemoryStore::new(), "n", |mesh| mesh.role(role))
+            .start()
+            .await
+            .unwrap();
+        assert!(host.status().is_ready());
+    }
+    let nobody = mistakes(Host::builder().client_server(|channel| channel.client(STOCK))).await;
+    assert_eq!(nobody.len(), 1);
+}
+
+/// Nothing is hidden behind a store that is down: the start fails within the renew timeout.
+///
+/// REQ: LS-002, LS-102, NET-1003
+#[tokio::test]
+async fn a_store_that_is_down_fails_the_start_in_time() {
+    for mode in [Mode::Cut, Mode::Hangs] {
+        let store = MemoryStore::new();
+        let line = Line::new(&store);
+        line.set(mode);
+        let port = free_port();
+        let began = Instant::now();
+        let builder = node(line, "s", |mesh| mesh.listen(format!("tcp://127.0.0.1:{port}"))).location_timing(SHORT);
+        let found = mistakes(builder).await;
+        assert!(
+            found[0].starts_with("location_store") && found[0].contains("unavailable"),
+            "{found:?}"
+        );
+        assert!(began.elapsed() >= SHORT.renew_timeout, "it was tried again for a while");
+        assert!(std::net::TcpListener::bind(("127.0.0.1", port)).is_ok());
+    }
+}
+
+/// REQ: NET-1003, NET-1001
+#[tokio::test]
+async fn a_start_that_fails_at_its_socket_leaves_nothing_in_the_store() {
+    let store = MemoryStore::new();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let listen = format!("tcp://{}", taken.local_addr().unwrap());
+    let found = mistakes(node(store.clone(), "s", |mesh| mesh.listen(listen))).await;
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(keys(&store, OF_HOSTS).await.is_empty());
+}
+
+/// A seed makes two hosts the same, which chance never does.
+///
+/// REQ: NET-105, LS-034
+#[tokio::test]
+async fn an_identity_that_is_taken_fails_the_start_and_harms_nobody() {
+    let store = MemoryStore::new();
+    let s = server(store.clone(), "s").random_seed(7).start().await.unwrap();
+    let c = caller(store.clone(), "a").start().await.unwrap();
+    selects(&c, &["s"]).await;
+    let before = keys(&store, OF_HOSTS).await;
+    let found = mistakes(server(store.clone(), "s").random_seed(7)).await;
+    assert!(found[0].contains("another host holds"), "{found:?}");
+    assert_eq!(keys(&store, OF_HOSTS).await, before);
+    assert_eq!(ask(&c).await.unwrap(), "s");
+    assert_eq!(s.status().phase, HostPhase::Serving);
+}
+
+/// REQ: LS-036
+#[tokio::test]
+async fn the_clock_of_the_store_changes_nothing() {
+    const HOUR: u64 = 60 * 60 * 1000;
+    let clock = Arc::new(AtomicU64::new(10 * HOUR));
+    let reads = clock.clone();
+    let store = MemoryStore::with_clock(move || StoreTime::from_millis(reads.load(Ordering::Relaxed)));
+    let s = server(store.clone(), "s").location_timing(SHORT).start().await.unwrap();
+    let c = caller(store.clone(), "a").location_timing(SHORT).start().await.unwrap();
+    selects(&c, &["s"]).await;
+    let there = keys(&store, OF_HOSTS).await;
+    for time in [11 * HOUR, 9 * HOUR, 10 * HOUR] {
+        clock.store(time, Ordering::Relaxed);
+        crate::kit::settle(&c).await;
+        assert_eq!(keys(&store, OF_HOSTS).await, there);
+        assert_eq!(ask(&c).await.unwrap(), "s");
+    }
+    assert!(crate::kit::admits(&s) && crate::kit::admits(&c));
+}
+
+/// REQ: LS-050
+#[tokio::test]
+async fn what_is_too_large_to_be_published_does_not_start() {
+    let store = MemoryStore::new();
+    let mut builder = node(store.clone(), "s", |mut mesh| {
+        for at in 0..5000 {
+            let name = format!("{at:0>250}");
+            mesh = mesh.serve(stock_server(Clerk::new("s")).on(ChannelName::new(name).unwrap()));
+        }
+        mesh
+    });
+    builder = builder.location_timing(QUICK);
+    let found = mistakes(builder).await;
+    assert!(!found.is_empty());
+    assert!(keys(&store, OF_HOSTS).await.is_empty());
+}

@@ -21,4 +21,5 @@ mod ready;
 mod records;
 mod reroute;
 mod startup;
+mod steady;
 mod topology;

@@ -20,5 +20,6 @@ mod permits;
 mod ready;
 mod records;
 mod reroute;
+mod sends;
 mod startup;
 mod topology;

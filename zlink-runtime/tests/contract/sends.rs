@@ -18,14 +18,14 @@ use super::kit::*;
 /// REQ: CH-308, EX-96, ERR-603
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_server_request_that_nobody_took_waits_for_a_server() {
-    let mut listener = Raw::listen("raw").await;
-    let endpoint = listener.endpoint();
-    let c = Host::builder()
-        .client_server(|channel| channel.client(ORDERS).connect(endpoint))
-        .start()
-        .await
-        .unwrap();
     for round in 0..15 {
+        let mut listener = Raw::listen("raw").await;
+        let endpoint = listener.endpoint();
+        let c = Host::builder()
+            .client_server(|channel| channel.client(ORDERS).connect(endpoint))
+            .start()
+            .await
+            .unwrap();
         let raw = listener.accept().await;
         raw.admit(&hello_that_serves(Way::ClientServer)).await;
         until("the server to be known", || candidates(&c) == 1).await;

@@ -20,6 +20,7 @@ mod way;
 
 pub use call::{ChannelRoute, Method, NodeRoute, RequestCall, RequestFuture, SendCall, SendFuture};
 pub use context::{ChannelContext, ChannelTurn, CorrelationId, MessageKind, NodeContext, NodeTurn};
+pub use dispatch::{Call, LendContext};
 pub use drops::DropCounts;
 #[cfg(feature = "testing")]
 pub use history::Selection;

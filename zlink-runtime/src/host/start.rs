@@ -13,7 +13,7 @@ use crate::channel::{
 use crate::error::{ConfigError, ErrorKind, StartError};
 use crate::execution::Workers;
 use crate::id::{Generation, Rid};
-use crate::limit::{DESCRIPTOR_BYTES, DISPATCH_LIMIT};
+use crate::limit::DESCRIPTOR_BYTES;
 use crate::mesh::{Links, LinksConfig, NodeInfo, NodeState, ObjectRole, Operations, Scope};
 use crate::message::codec;
 use crate::permit::HostPermits;
@@ -258,17 +258,14 @@ impl Ground {
             let kind = PathKind::RouteMesh(name.clone());
             paths.push(self.path(ChannelPath::new(channel.clone(), kind, timeouts)));
         }
-        let node = (!registered.node.is_empty()).then(|| {
+        let node_limit = registered.node.iter().map(|server| server.dispatch_limit).min();
+        let node = node_limit.map(|limit| {
             let handlers = registered
                 .node
                 .into_iter()
-                .flat_map(|NodeServer { handlers }| handlers)
+                .flat_map(|NodeServer { handlers, .. }| handlers)
                 .collect();
-            (
-                name.clone(),
-                handlers,
-                self.queue(DISPATCH_LIMIT, ErrorKind::ShuttingDown),
-            )
+            (name.clone(), handlers, self.queue(limit, ErrorKind::ShuttingDown))
         });
         let served = registered.servers.into_iter().map(|server| {
             let ChannelServer {

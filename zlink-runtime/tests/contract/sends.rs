@@ -84,22 +84,22 @@ async fn one_send_timeout_covers_the_wait_for_a_server_and_the_wait_for_room() {
     );
 }
 
-/// REQ: CH-207, EX-83, MSG-104
+/// REQ: CH-207, EX-12, EX-83, MSG-104
 #[tokio::test]
 async fn a_send_to_the_own_node_ends_at_the_send_timeout() {
     let desk = Desk::new("s");
-    let s = node("s", |mesh| mesh.serve_node(desk.node()))
+    let s = node("s", |mesh| mesh.serve_node(desk.node().dispatch_limit(2)))
         .max_queued_jobs(1)
         .send_timeout(Duration::from_millis(200))
         .start()
         .await
         .unwrap();
-    // 256 turns that hold, one job in the queue: no permit is left.
+    // Two turns that hold, one job in the queue: no permit is left.
     let direct = desk_client(&s, &SHOP, rid_of(&s));
-    for number in 0..257 {
+    for number in 0..3 {
         soon("a send", direct.tell(note("hold", number))).await.unwrap();
     }
-    desk.reached(256).await;
+    desk.reached(2).await;
     let end = failure(soon("the send timeout", direct.tell(note("", 999))).await);
     assert_eq!(end, (ErrorKind::DeadlineExceeded, Execution::NotExecuted));
 }
@@ -127,7 +127,7 @@ async fn the_own_node_takes_no_larger_message_than_others() {
 #[tokio::test]
 async fn a_local_send_that_is_not_polled_holds_nobody_up() {
     let desk = Desk::new("s");
-    let s = node("s", |mesh| mesh.serve_node(desk.node()))
+    let s = node("s", |mesh| mesh.serve_node(desk.node().dispatch_limit(2)))
         .max_queued_jobs(1)
         .start()
         .await
@@ -135,15 +135,15 @@ async fn a_local_send_that_is_not_polled_holds_nobody_up() {
     let c = node("c", |mesh| mesh.connect(endpoint(&s))).start().await.unwrap();
     linked(&c, &rid_of(&s)).await;
     let direct = desk_client(&s, &SHOP, rid_of(&s));
-    for number in 0..257 {
+    for number in 0..3 {
         soon("a send", direct.tell(note("hold", number))).await.unwrap();
     }
-    desk.reached(256).await;
+    desk.reached(2).await;
     let mut kept = Box::pin(direct.tell(note("", 999)).into_future());
     let first = poll_fn(|cx| Poll::Ready(kept.as_mut().poll(cx))).await;
     assert!(first.is_pending());
     desk.gate().open();
-    desk.reached(257).await;
+    desk.reached(3).await;
     settle().await;
     let other = desk_client(&c, &SHOP, rid_of(&s)).ask(note("", 65)).timeout(SOON);
     let other = other.await;

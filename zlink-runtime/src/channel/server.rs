@@ -101,6 +101,7 @@ impl Server for ChannelServer {
 #[derive(Clone, Debug)]
 #[must_use = "a server does nothing until it is registered with a host"]
 pub struct NodeServer {
+    pub(crate) dispatch_limit: usize,
     pub(crate) handlers: Vec<Handler<NodeTurn>>,
 }
 
@@ -109,8 +110,17 @@ impl NodeServer {
     pub fn builder<H: Send + Sync + 'static>(handler: H) -> ServerBuilder<H, Self> {
         ServerBuilder {
             handler: Arc::new(handler),
-            server: Self { handlers: Vec::new() },
+            server: Self {
+                dispatch_limit: DISPATCH_LIMIT,
+                handlers: Vec::new(),
+            },
         }
+    }
+
+    /// As [`ChannelServer::dispatch_limit`]. All servers of one node share its queue; the lowest limit holds.
+    pub fn dispatch_limit(mut self, limit: usize) -> Self {
+        self.dispatch_limit = limit;
+        self
     }
 }
 

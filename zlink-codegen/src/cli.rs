@@ -5,6 +5,7 @@
 mod accept;
 mod check;
 mod generate;
+mod init;
 mod paths;
 
 use std::ffi::OsString;
@@ -22,9 +23,7 @@ const FINDINGS: u8 = 1;
 /// The command line, a file, or this program is wrong.
 const TROUBLE: u8 = 2;
 
-/// Compiles zlink schemas.
-///
-/// PATHS are schemas, or folders: every `*.yaml` below them that is not a lock.
+/// Compiles zlink schemas, and creates projects.
 ///
 /// Exit codes: 0, fine; 1, findings; 2, usage, I/O, or a bug of zlink-codegen.
 #[derive(Parser)]
@@ -36,8 +35,11 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Checks schemas, and compares them with their lock files.
+    /// Checks schemas, and compares each with its lock file, where it has one.
+    ///
+    /// Shows all that is wrong with any of them. Writes nothing.
     Check {
+        /// Schemas, or folders: every `*.yaml` below one that is not a lock.
         #[arg(required = true)]
         paths: Vec<PathBuf>,
         /// Fail where a lock file is missing or not up to date.
@@ -47,24 +49,47 @@ enum Command {
         #[arg(long, value_enum, default_value_t = Format::Human)]
         format: Format,
     },
-    /// Generates code.
+    /// Generates code: one file per namespace, imports included.
+    ///
+    /// Writes nothing while anything is wrong with a schema, and no file that would stay as it is. In a Rust package,
+    /// `zlink_codegen::compile` in build.rs does this by itself.
     Generate {
+        /// Schemas, or folders: every `*.yaml` below one that is not a lock.
         #[arg(required = true)]
         paths: Vec<PathBuf>,
-        /// The language.
+        /// The language: `rust`, or `fbs` for the schema language of flatc.
         #[arg(long, value_enum)]
         lang: Lang,
-        /// The folder for the files.
+        /// The folder for the files; it is made where there is none.
         #[arg(long)]
         out: PathBuf,
-        /// The path of the module that generated Rust names.
+        /// With `--lang rust`: the path of the runtime, as the generated code names it.
         #[arg(long, default_value = "::zlink_runtime::rt")]
         runtime: String,
     },
     /// Makes the schemas as they are the contract: writes their lock files.
+    ///
+    /// `shop.yaml` gets `shop.lock.yaml` beside it. Keep it in version control: later schemas are compared with it.
+    /// What no version may do is refused, and then the lock stays as it was.
     Accept {
+        /// Schemas, or folders: every `*.yaml` below one that is not a lock.
         #[arg(required = true)]
         paths: Vec<PathBuf>,
+    },
+    /// Creates a project: a schema, a program that serves and calls, and a test on a cluster.
+    Init {
+        /// The folder: a new one, or one that holds nothing but `.git`.
+        dir: PathBuf,
+        /// The name of the crate and, with `_` for `-`, of the namespace. Without it, the folder's.
+        #[arg(long)]
+        name: Option<String>,
+        /// Take zlink from here: a checkout of it, or `zlink-runtime` in one. Without it, the checkout that this
+        /// command was built in, while it is there; else the version on crates.io.
+        #[arg(long, value_name = "PATH")]
+        runtime_path: Option<PathBuf>,
+        /// How the outcome is shown: human, on stderr; json, on stdout.
+        #[arg(long, value_enum, default_value_t = Format::Human)]
+        format: Format,
     },
 }
 
@@ -192,5 +217,19 @@ fn start<A: Into<OsString> + Clone>(args: impl IntoIterator<Item = A>, console: 
             runtime,
         } => generate::run(&paths, lang, &out, runtime, console),
         Command::Accept { paths } => accept::run(&paths, console),
+        Command::Init {
+            dir,
+            name,
+            runtime_path,
+            format,
+        } => {
+            let request = init::Request {
+                dir,
+                name,
+                runtime_path,
+                format,
+            };
+            init::run(&request, console)
+        }
     }
 }

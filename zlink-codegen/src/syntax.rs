@@ -5,6 +5,7 @@
 mod data;
 mod exchange;
 mod file;
+mod help;
 mod reader;
 mod types;
 

@@ -68,14 +68,15 @@ impl Pending {
         self.0.timeouts.load(Ordering::Relaxed)
     }
 
-    /// Waits until nothing waits. Once asked, requests tell; a host asks when it stops.
+    /// Waits until nothing waits on a link: what is submitted to nobody holds no stop up. Once asked, requests tell; a
+    /// host asks when it stops.
     pub(crate) async fn all_ended(&self) {
         self.0.asked_idle.store(true, Ordering::SeqCst);
         loop {
             let idle = self.0.idle.notified();
             tokio::pin!(idle);
             idle.as_mut().enable();
-            if self.len() == 0 {
+            if !self.0.table.lock().any_submitted() {
                 return;
             }
             idle.await;

@@ -12,6 +12,7 @@ mod exchange;
 mod history;
 mod inbound;
 mod outbound;
+mod own;
 mod path;
 mod reply;
 mod server;
@@ -19,6 +20,7 @@ mod way;
 
 pub use call::{ChannelRoute, Method, NodeRoute, RequestCall, RequestFuture, SendCall, SendFuture};
 pub use context::{ChannelContext, ChannelTurn, CorrelationId, MessageKind, NodeContext, NodeTurn};
+pub use dispatch::{Call, LendContext};
 pub use drops::DropCounts;
 #[cfg(feature = "testing")]
 pub use history::Selection;
@@ -30,5 +32,6 @@ pub(crate) use drops::Drops;
 pub(crate) use inbound::{Inbound, InboundConfig, Queue};
 pub(crate) use outbound::sealed as caller;
 pub(crate) use outbound::{HostState, Outbound};
+pub(crate) use own::OwnPeer;
 pub(crate) use path::{ChannelPath, MeshPath, PathKind, Timeouts};
 pub(crate) use server::Handler;

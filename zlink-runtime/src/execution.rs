@@ -83,8 +83,10 @@ fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).map_err(|panic| {
         let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-        // The payload's own drop is a user's too.
-        drop(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(panic))));
+        // The payload's own drop is a user's too, and what that panics with can panic in its turn, without an end.
+        if let Err(another) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(panic))) {
+            std::mem::forget(another);
+        }
         text.unwrap_or_else(|| "a panic without a text".to_owned())
     })
 }

@@ -4,11 +4,10 @@
 
 pub use std::future::Future;
 pub use std::marker::{Send, Sync};
-pub use std::sync::Arc;
 
 pub use crate::channel::{
-    Caller, ChannelContext, ChannelRoute, ChannelServer, ChannelTurn, Method, NodeContext, NodeRoute, NodeServer,
-    NodeTurn, RequestCall, RequestFuture, SendCall, SendFuture, Server, ServerBuilder,
+    Call, Caller, ChannelContext, ChannelRoute, ChannelServer, ChannelTurn, LendContext, Method, NodeContext,
+    NodeRoute, NodeServer, NodeTurn, RequestCall, RequestFuture, SendCall, SendFuture, Server, ServerBuilder,
 };
 pub use crate::error::HandlerError;
 pub use crate::id::{ChannelName, MeshName, Rid};

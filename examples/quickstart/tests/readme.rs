@@ -18,27 +18,27 @@ fn all_code_of_the_readme_is_in_this_crate() {
     let readme = read("../../README.md");
     let mut blocks = 0;
     let mut block: Option<String> = None;
-    let mut manifest = false;
+    let mut elsewhere = false;
     for line in readme.lines() {
         match &mut block {
-            // The manifest of a reader's crate has other paths than this one's.
+            // The manifest of a reader's crate has other paths than this one's, and commands are no code of it.
             None if line.starts_with("```") => {
-                manifest = line == "```toml";
+                elsewhere = line == "```toml" || line == "```sh";
                 block = Some(String::new());
             }
             Some(code) if line == "```" => {
                 assert!(
-                    manifest || files.iter().any(|file| file.contains(&**code)),
+                    elsewhere || files.iter().any(|file| file.contains(&**code)),
                     "not in this crate:\n{code}"
                 );
-                blocks += usize::from(!manifest);
+                blocks += usize::from(!elsewhere);
                 block = None;
             }
             Some(code) => *code += &format!("{line}\n"),
             None => {}
         }
     }
-    assert_eq!(blocks, 6);
+    assert_eq!(blocks, 7);
     // The first program is there as a whole.
     for file in &files[..3] {
         let code = file.lines().filter(|line| !line.starts_with("//!"));

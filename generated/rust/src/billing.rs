@@ -35,11 +35,9 @@ pub trait BillingHandler: rt::Send + rt::Sync + 'static {
 }
 
 /// A server of `billing`, to register with a host.
-pub fn server(handler: impl BillingHandler) -> rt::ChannelServer {
+pub fn server<H: BillingHandler>(handler: H) -> rt::ChannelServer {
     rt::ChannelServer::builder(BILLING, handler)
-        .request("billing.billing.charge", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Charge| async move {
-            BillingHandler::charge(&*handler, &turn.context(), request).await
-        })
+        .request("billing.billing.charge", <H as BillingHandler>::charge)
         .build()
 }
 

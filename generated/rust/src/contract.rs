@@ -58,20 +58,12 @@ pub trait OrdersHandler: rt::Send + rt::Sync + 'static {
 }
 
 /// A server of `orders`, to register with a host.
-pub fn orders_server(handler: impl OrdersHandler) -> rt::ChannelServer {
+pub fn orders_server<H: OrdersHandler>(handler: H) -> rt::ChannelServer {
     rt::ChannelServer::builder(ORDERS, handler)
-        .request("contract.orders.ask", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Note| async move {
-            OrdersHandler::ask(&*handler, &turn.context(), request).await
-        })
-        .request("contract.orders.hurry", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Note| async move {
-            OrdersHandler::hurry(&*handler, &turn.context(), request).await
-        })
-        .request("contract.orders.brief", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Brief| async move {
-            OrdersHandler::brief(&*handler, &turn.context(), request).await
-        })
-        .send("contract.orders.tell", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: Note| async move {
-            OrdersHandler::tell(&*handler, &turn.context(), message).await
-        })
+        .request("contract.orders.ask", <H as OrdersHandler>::ask)
+        .request("contract.orders.hurry", <H as OrdersHandler>::hurry)
+        .request("contract.orders.brief", <H as OrdersHandler>::brief)
+        .send("contract.orders.tell", <H as OrdersHandler>::tell)
         .build()
 }
 
@@ -121,14 +113,10 @@ pub trait StockHandler: rt::Send + rt::Sync + 'static {
 }
 
 /// A server of `stock`, to register with a host.
-pub fn stock_server(handler: impl StockHandler) -> rt::ChannelServer {
+pub fn stock_server<H: StockHandler>(handler: H) -> rt::ChannelServer {
     rt::ChannelServer::builder(STOCK, handler)
-        .request("contract.orders.ask", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Note| async move {
-            StockHandler::ask(&*handler, &turn.context(), request).await
-        })
-        .send("contract.orders.tell", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: Note| async move {
-            StockHandler::tell(&*handler, &turn.context(), message).await
-        })
+        .request("contract.orders.ask", <H as StockHandler>::ask)
+        .send("contract.orders.tell", <H as StockHandler>::tell)
         .build()
 }
 
@@ -167,14 +155,10 @@ pub trait DeskHandler: rt::Send + rt::Sync + 'static {
 }
 
 /// A server of `desk`, to register with a host.
-pub fn desk_server(handler: impl DeskHandler) -> rt::NodeServer {
+pub fn desk_server<H: DeskHandler>(handler: H) -> rt::NodeServer {
     rt::NodeServer::builder(handler)
-        .request("contract.orders.ask", |handler: rt::Arc<_>, turn: rt::NodeTurn, request: Note| async move {
-            DeskHandler::ask(&*handler, &turn.context(), request).await
-        })
-        .send("contract.orders.tell", |handler: rt::Arc<_>, turn: rt::NodeTurn, message: Note| async move {
-            DeskHandler::tell(&*handler, &turn.context(), message).await
-        })
+        .request("contract.orders.ask", <H as DeskHandler>::ask)
+        .send("contract.orders.tell", <H as DeskHandler>::tell)
         .build()
 }
 
@@ -215,17 +199,11 @@ pub trait SkewedHandler: rt::Send + rt::Sync + 'static {
 }
 
 /// A server of `skewed`, to register with a host.
-pub fn skewed_server(handler: impl SkewedHandler) -> rt::ChannelServer {
+pub fn skewed_server<H: SkewedHandler>(handler: H) -> rt::ChannelServer {
     rt::ChannelServer::builder(SKEWED, handler)
-        .request("contract.orders.ask", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Note| async move {
-            SkewedHandler::ask(&*handler, &turn.context(), request).await
-        })
-        .request("contract.skewed.nobody", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Note| async move {
-            SkewedHandler::nobody(&*handler, &turn.context(), request).await
-        })
-        .send("contract.skewed.nobody_told", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: Note| async move {
-            SkewedHandler::nobody_told(&*handler, &turn.context(), message).await
-        })
+        .request("contract.orders.ask", <H as SkewedHandler>::ask)
+        .request("contract.skewed.nobody", <H as SkewedHandler>::nobody)
+        .send("contract.skewed.nobody_told", <H as SkewedHandler>::nobody_told)
         .build()
 }
 
@@ -271,14 +249,10 @@ pub trait StrictHandler: rt::Send + rt::Sync + 'static {
 }
 
 /// A server of `strict`, to register with a host.
-pub fn strict_server(handler: impl StrictHandler) -> rt::ChannelServer {
+pub fn strict_server<H: StrictHandler>(handler: H) -> rt::ChannelServer {
     rt::ChannelServer::builder(STRICT, handler)
-        .request("contract.orders.ask", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Strict| async move {
-            StrictHandler::ask(&*handler, &turn.context(), request).await
-        })
-        .send("contract.orders.tell", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: Strict| async move {
-            StrictHandler::tell(&*handler, &turn.context(), message).await
-        })
+        .request("contract.orders.ask", <H as StrictHandler>::ask)
+        .send("contract.orders.tell", <H as StrictHandler>::tell)
         .build()
 }
 

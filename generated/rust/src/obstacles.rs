@@ -2144,434 +2144,150 @@ pub trait ObstaclesHandler_2: rt::Send + rt::Sync + 'static {
 }
 
 /// A server of `obstacles`, to register with a host.
-pub fn server(handler: impl ObstaclesHandler_2) -> rt::ChannelServer {
+pub fn server<H: ObstaclesHandler_2>(handler: H) -> rt::ChannelServer {
     rt::ChannelServer::builder(OBSTACLES, handler)
-        .request("obstacles.obstacles.as", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::r#as(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.break", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::r#break(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.const", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::r#const(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.continue", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::r#continue(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.crate", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::crate_(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.else", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::r#else(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.enum", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::r#enum(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.extern", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::r#extern(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.false", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::r#false(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.fn", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::r#fn(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.for", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::r#for(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.if", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::r#if(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.impl", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::r#impl(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.in", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::r#in(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.let", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::r#let(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.loop", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::r#loop(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.match", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::r#match(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.mod", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::r#mod(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.move", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::r#move(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.mut", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::r#mut(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.pub", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::r#pub(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.ref", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::r#ref(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.return", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::r#return(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.self", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::self_(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.Self", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::self_2(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.static", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::r#static(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.struct", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::r#struct(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.super", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::super_(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.trait", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::r#trait(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.true", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::r#true(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.type", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::r#type(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.unsafe", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::r#unsafe(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.use", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::r#use(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.where", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::r#where(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.while", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::r#while(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.async", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::r#async(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.await", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::r#await(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.dyn", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::r#dyn(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.abstract", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::r#abstract(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.become", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::r#become(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.box", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::r#box(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.do", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::r#do(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.final", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::r#final(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.macro", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::r#macro(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.override", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::r#override(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.priv", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::r#priv(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.typeof", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::r#typeof(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.unsized", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::r#unsized(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.virtual", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::r#virtual(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.yield", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::r#yield(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.try", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::r#try(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.gen", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::r#gen(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.union", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::union(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.raw", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::raw(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.safe", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::safe(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.auto", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::auto(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.default", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::default(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.macro_rules", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::macro_rules(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.Result", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::result(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.Option", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::option(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.String", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::string(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.Vec", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::vec(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.Box", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::box_2(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.Ok", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::ok(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.Err", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::err(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.Some", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::some(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.None", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::none(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.Default", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::default_2(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.Clone", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::clone_2(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.Copy", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::copy(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.Debug", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::debug(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.PartialEq", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::partial_eq(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.Eq", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::eq(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.Hash", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::hash(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.Send", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::send(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.Sync", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::sync(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.Sized", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::sized(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.Drop", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::drop_2(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.Fn", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::fn_2(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.Future", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::future(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.Arc", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::arc(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.Into", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::into_2(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.From", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::from(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.Iterator", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::iterator(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.Message", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::message_2(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.Value", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::value_2(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.Inline", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::inline(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.Field", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::field(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.Writer", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::writer_2(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.Reader", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::reader(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.Table", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::table_2(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.At", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::at_2(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.Offset", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::offset(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.Method", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::method(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.Caller", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::caller_2(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.Uuid", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::uuid(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.BTreeMap", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::b_tree_map(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.rt", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::rt(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.std", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::std(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.core", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::core(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.alloc", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::alloc(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.zlink_runtime", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::zlink_runtime(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.writer", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::writer(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.table", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::table(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.at", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::at(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.f0", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::f0(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.f1", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::f1(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.member", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::member(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.tag", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::tag(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.bytes", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::bytes(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.number", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::number(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.value", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::value(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.read", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::read(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.write", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::write(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.to_bytes", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::to_bytes(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.from_bytes", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::from_bytes(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.handler", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::handler(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.turn", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::turn(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.context", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::context(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.request", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::request(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.message", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::message(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.route", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::route(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.caller", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::caller(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.channel", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::channel(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.mesh", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::mesh(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.rid", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::rid(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.name", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::name(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.NAME", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::name_2(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.FooBar", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::foo_bar_4(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.foo_bar", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::foo_bar(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.fooBar", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::foo_bar_6(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.FOO_BAR", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::foo_bar_3(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.foo_bar_2", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::foo_bar_2(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.Foo_Bar", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::foo_bar_5(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.x", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::x(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.X", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::x_2(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.on", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::on_2(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.clone", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::clone(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.into", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Self_| async move {
-            ObstaclesHandler_2::into(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.poll", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::core::Option| async move {
-            ObstaclesHandler_2::poll(&*handler, &turn.context(), message).await
-        })
-        .request("obstacles.obstacles.unwrap", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Result| async move {
-            ObstaclesHandler_2::unwrap(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.obstacles.drop", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: String| async move {
-            ObstaclesHandler_2::drop(&*handler, &turn.context(), message).await
-        })
+        .request("obstacles.obstacles.as", <H as ObstaclesHandler_2>::r#as)
+        .send("obstacles.obstacles.break", <H as ObstaclesHandler_2>::r#break)
+        .request("obstacles.obstacles.const", <H as ObstaclesHandler_2>::r#const)
+        .send("obstacles.obstacles.continue", <H as ObstaclesHandler_2>::r#continue)
+        .request("obstacles.obstacles.crate", <H as ObstaclesHandler_2>::crate_)
+        .send("obstacles.obstacles.else", <H as ObstaclesHandler_2>::r#else)
+        .request("obstacles.obstacles.enum", <H as ObstaclesHandler_2>::r#enum)
+        .send("obstacles.obstacles.extern", <H as ObstaclesHandler_2>::r#extern)
+        .request("obstacles.obstacles.false", <H as ObstaclesHandler_2>::r#false)
+        .send("obstacles.obstacles.fn", <H as ObstaclesHandler_2>::r#fn)
+        .request("obstacles.obstacles.for", <H as ObstaclesHandler_2>::r#for)
+        .send("obstacles.obstacles.if", <H as ObstaclesHandler_2>::r#if)
+        .request("obstacles.obstacles.impl", <H as ObstaclesHandler_2>::r#impl)
+        .send("obstacles.obstacles.in", <H as ObstaclesHandler_2>::r#in)
+        .request("obstacles.obstacles.let", <H as ObstaclesHandler_2>::r#let)
+        .send("obstacles.obstacles.loop", <H as ObstaclesHandler_2>::r#loop)
+        .request("obstacles.obstacles.match", <H as ObstaclesHandler_2>::r#match)
+        .send("obstacles.obstacles.mod", <H as ObstaclesHandler_2>::r#mod)
+        .request("obstacles.obstacles.move", <H as ObstaclesHandler_2>::r#move)
+        .send("obstacles.obstacles.mut", <H as ObstaclesHandler_2>::r#mut)
+        .request("obstacles.obstacles.pub", <H as ObstaclesHandler_2>::r#pub)
+        .send("obstacles.obstacles.ref", <H as ObstaclesHandler_2>::r#ref)
+        .request("obstacles.obstacles.return", <H as ObstaclesHandler_2>::r#return)
+        .send("obstacles.obstacles.self", <H as ObstaclesHandler_2>::self_)
+        .request("obstacles.obstacles.Self", <H as ObstaclesHandler_2>::self_2)
+        .send("obstacles.obstacles.static", <H as ObstaclesHandler_2>::r#static)
+        .request("obstacles.obstacles.struct", <H as ObstaclesHandler_2>::r#struct)
+        .send("obstacles.obstacles.super", <H as ObstaclesHandler_2>::super_)
+        .request("obstacles.obstacles.trait", <H as ObstaclesHandler_2>::r#trait)
+        .send("obstacles.obstacles.true", <H as ObstaclesHandler_2>::r#true)
+        .request("obstacles.obstacles.type", <H as ObstaclesHandler_2>::r#type)
+        .send("obstacles.obstacles.unsafe", <H as ObstaclesHandler_2>::r#unsafe)
+        .request("obstacles.obstacles.use", <H as ObstaclesHandler_2>::r#use)
+        .send("obstacles.obstacles.where", <H as ObstaclesHandler_2>::r#where)
+        .request("obstacles.obstacles.while", <H as ObstaclesHandler_2>::r#while)
+        .send("obstacles.obstacles.async", <H as ObstaclesHandler_2>::r#async)
+        .request("obstacles.obstacles.await", <H as ObstaclesHandler_2>::r#await)
+        .send("obstacles.obstacles.dyn", <H as ObstaclesHandler_2>::r#dyn)
+        .request("obstacles.obstacles.abstract", <H as ObstaclesHandler_2>::r#abstract)
+        .send("obstacles.obstacles.become", <H as ObstaclesHandler_2>::r#become)
+        .request("obstacles.obstacles.box", <H as ObstaclesHandler_2>::r#box)
+        .send("obstacles.obstacles.do", <H as ObstaclesHandler_2>::r#do)
+        .request("obstacles.obstacles.final", <H as ObstaclesHandler_2>::r#final)
+        .send("obstacles.obstacles.macro", <H as ObstaclesHandler_2>::r#macro)
+        .request("obstacles.obstacles.override", <H as ObstaclesHandler_2>::r#override)
+        .send("obstacles.obstacles.priv", <H as ObstaclesHandler_2>::r#priv)
+        .request("obstacles.obstacles.typeof", <H as ObstaclesHandler_2>::r#typeof)
+        .send("obstacles.obstacles.unsized", <H as ObstaclesHandler_2>::r#unsized)
+        .request("obstacles.obstacles.virtual", <H as ObstaclesHandler_2>::r#virtual)
+        .send("obstacles.obstacles.yield", <H as ObstaclesHandler_2>::r#yield)
+        .request("obstacles.obstacles.try", <H as ObstaclesHandler_2>::r#try)
+        .send("obstacles.obstacles.gen", <H as ObstaclesHandler_2>::r#gen)
+        .request("obstacles.obstacles.union", <H as ObstaclesHandler_2>::union)
+        .send("obstacles.obstacles.raw", <H as ObstaclesHandler_2>::raw)
+        .request("obstacles.obstacles.safe", <H as ObstaclesHandler_2>::safe)
+        .send("obstacles.obstacles.auto", <H as ObstaclesHandler_2>::auto)
+        .request("obstacles.obstacles.default", <H as ObstaclesHandler_2>::default)
+        .send("obstacles.obstacles.macro_rules", <H as ObstaclesHandler_2>::macro_rules)
+        .request("obstacles.obstacles.Result", <H as ObstaclesHandler_2>::result)
+        .send("obstacles.obstacles.Option", <H as ObstaclesHandler_2>::option)
+        .request("obstacles.obstacles.String", <H as ObstaclesHandler_2>::string)
+        .send("obstacles.obstacles.Vec", <H as ObstaclesHandler_2>::vec)
+        .request("obstacles.obstacles.Box", <H as ObstaclesHandler_2>::box_2)
+        .send("obstacles.obstacles.Ok", <H as ObstaclesHandler_2>::ok)
+        .request("obstacles.obstacles.Err", <H as ObstaclesHandler_2>::err)
+        .send("obstacles.obstacles.Some", <H as ObstaclesHandler_2>::some)
+        .request("obstacles.obstacles.None", <H as ObstaclesHandler_2>::none)
+        .send("obstacles.obstacles.Default", <H as ObstaclesHandler_2>::default_2)
+        .request("obstacles.obstacles.Clone", <H as ObstaclesHandler_2>::clone_2)
+        .send("obstacles.obstacles.Copy", <H as ObstaclesHandler_2>::copy)
+        .request("obstacles.obstacles.Debug", <H as ObstaclesHandler_2>::debug)
+        .send("obstacles.obstacles.PartialEq", <H as ObstaclesHandler_2>::partial_eq)
+        .request("obstacles.obstacles.Eq", <H as ObstaclesHandler_2>::eq)
+        .send("obstacles.obstacles.Hash", <H as ObstaclesHandler_2>::hash)
+        .request("obstacles.obstacles.Send", <H as ObstaclesHandler_2>::send)
+        .send("obstacles.obstacles.Sync", <H as ObstaclesHandler_2>::sync)
+        .request("obstacles.obstacles.Sized", <H as ObstaclesHandler_2>::sized)
+        .send("obstacles.obstacles.Drop", <H as ObstaclesHandler_2>::drop_2)
+        .request("obstacles.obstacles.Fn", <H as ObstaclesHandler_2>::fn_2)
+        .send("obstacles.obstacles.Future", <H as ObstaclesHandler_2>::future)
+        .request("obstacles.obstacles.Arc", <H as ObstaclesHandler_2>::arc)
+        .send("obstacles.obstacles.Into", <H as ObstaclesHandler_2>::into_2)
+        .request("obstacles.obstacles.From", <H as ObstaclesHandler_2>::from)
+        .send("obstacles.obstacles.Iterator", <H as ObstaclesHandler_2>::iterator)
+        .request("obstacles.obstacles.Message", <H as ObstaclesHandler_2>::message_2)
+        .send("obstacles.obstacles.Value", <H as ObstaclesHandler_2>::value_2)
+        .request("obstacles.obstacles.Inline", <H as ObstaclesHandler_2>::inline)
+        .send("obstacles.obstacles.Field", <H as ObstaclesHandler_2>::field)
+        .request("obstacles.obstacles.Writer", <H as ObstaclesHandler_2>::writer_2)
+        .send("obstacles.obstacles.Reader", <H as ObstaclesHandler_2>::reader)
+        .request("obstacles.obstacles.Table", <H as ObstaclesHandler_2>::table_2)
+        .send("obstacles.obstacles.At", <H as ObstaclesHandler_2>::at_2)
+        .request("obstacles.obstacles.Offset", <H as ObstaclesHandler_2>::offset)
+        .send("obstacles.obstacles.Method", <H as ObstaclesHandler_2>::method)
+        .request("obstacles.obstacles.Caller", <H as ObstaclesHandler_2>::caller_2)
+        .send("obstacles.obstacles.Uuid", <H as ObstaclesHandler_2>::uuid)
+        .request("obstacles.obstacles.BTreeMap", <H as ObstaclesHandler_2>::b_tree_map)
+        .send("obstacles.obstacles.rt", <H as ObstaclesHandler_2>::rt)
+        .request("obstacles.obstacles.std", <H as ObstaclesHandler_2>::std)
+        .send("obstacles.obstacles.core", <H as ObstaclesHandler_2>::core)
+        .request("obstacles.obstacles.alloc", <H as ObstaclesHandler_2>::alloc)
+        .send("obstacles.obstacles.zlink_runtime", <H as ObstaclesHandler_2>::zlink_runtime)
+        .request("obstacles.obstacles.writer", <H as ObstaclesHandler_2>::writer)
+        .send("obstacles.obstacles.table", <H as ObstaclesHandler_2>::table)
+        .request("obstacles.obstacles.at", <H as ObstaclesHandler_2>::at)
+        .send("obstacles.obstacles.f0", <H as ObstaclesHandler_2>::f0)
+        .request("obstacles.obstacles.f1", <H as ObstaclesHandler_2>::f1)
+        .send("obstacles.obstacles.member", <H as ObstaclesHandler_2>::member)
+        .request("obstacles.obstacles.tag", <H as ObstaclesHandler_2>::tag)
+        .send("obstacles.obstacles.bytes", <H as ObstaclesHandler_2>::bytes)
+        .request("obstacles.obstacles.number", <H as ObstaclesHandler_2>::number)
+        .send("obstacles.obstacles.value", <H as ObstaclesHandler_2>::value)
+        .request("obstacles.obstacles.read", <H as ObstaclesHandler_2>::read)
+        .send("obstacles.obstacles.write", <H as ObstaclesHandler_2>::write)
+        .request("obstacles.obstacles.to_bytes", <H as ObstaclesHandler_2>::to_bytes)
+        .send("obstacles.obstacles.from_bytes", <H as ObstaclesHandler_2>::from_bytes)
+        .request("obstacles.obstacles.handler", <H as ObstaclesHandler_2>::handler)
+        .send("obstacles.obstacles.turn", <H as ObstaclesHandler_2>::turn)
+        .request("obstacles.obstacles.context", <H as ObstaclesHandler_2>::context)
+        .send("obstacles.obstacles.request", <H as ObstaclesHandler_2>::request)
+        .request("obstacles.obstacles.message", <H as ObstaclesHandler_2>::message)
+        .send("obstacles.obstacles.route", <H as ObstaclesHandler_2>::route)
+        .request("obstacles.obstacles.caller", <H as ObstaclesHandler_2>::caller)
+        .send("obstacles.obstacles.channel", <H as ObstaclesHandler_2>::channel)
+        .request("obstacles.obstacles.mesh", <H as ObstaclesHandler_2>::mesh)
+        .send("obstacles.obstacles.rid", <H as ObstaclesHandler_2>::rid)
+        .request("obstacles.obstacles.name", <H as ObstaclesHandler_2>::name)
+        .send("obstacles.obstacles.NAME", <H as ObstaclesHandler_2>::name_2)
+        .request("obstacles.obstacles.FooBar", <H as ObstaclesHandler_2>::foo_bar_4)
+        .send("obstacles.obstacles.foo_bar", <H as ObstaclesHandler_2>::foo_bar)
+        .request("obstacles.obstacles.fooBar", <H as ObstaclesHandler_2>::foo_bar_6)
+        .send("obstacles.obstacles.FOO_BAR", <H as ObstaclesHandler_2>::foo_bar_3)
+        .request("obstacles.obstacles.foo_bar_2", <H as ObstaclesHandler_2>::foo_bar_2)
+        .send("obstacles.obstacles.Foo_Bar", <H as ObstaclesHandler_2>::foo_bar_5)
+        .request("obstacles.obstacles.x", <H as ObstaclesHandler_2>::x)
+        .send("obstacles.obstacles.X", <H as ObstaclesHandler_2>::x_2)
+        .request("obstacles.obstacles.on", <H as ObstaclesHandler_2>::on_2)
+        .send("obstacles.obstacles.clone", <H as ObstaclesHandler_2>::clone)
+        .request("obstacles.obstacles.into", <H as ObstaclesHandler_2>::into)
+        .send("obstacles.obstacles.poll", <H as ObstaclesHandler_2>::poll)
+        .request("obstacles.obstacles.unwrap", <H as ObstaclesHandler_2>::unwrap)
+        .send("obstacles.obstacles.drop", <H as ObstaclesHandler_2>::drop)
         .build()
 }
 
@@ -3170,11 +2886,9 @@ pub trait TypeHandler: rt::Send + rt::Sync + 'static {
 }
 
 /// A server of `type`, to register with a host.
-pub fn type_server(handler: impl TypeHandler) -> rt::ChannelServer {
+pub fn type_server<H: TypeHandler>(handler: H) -> rt::ChannelServer {
     rt::ChannelServer::builder(TYPE, handler)
-        .send("obstacles.type.a", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: Vec| async move {
-            TypeHandler::a(&*handler, &turn.context(), message).await
-        })
+        .send("obstacles.type.a", <H as TypeHandler>::a)
         .build()
 }
 
@@ -3209,11 +2923,9 @@ pub trait SelfHandler: rt::Send + rt::Sync + 'static {
 }
 
 /// A server of `Self`, to register with a host.
-pub fn self_server(handler: impl SelfHandler) -> rt::ChannelServer {
+pub fn self_server<H: SelfHandler>(handler: H) -> rt::ChannelServer {
     rt::ChannelServer::builder(SELF, handler)
-        .send("obstacles.Self.a", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: Vec| async move {
-            SelfHandler::a(&*handler, &turn.context(), message).await
-        })
+        .send("obstacles.Self.a", <H as SelfHandler>::a)
         .build()
 }
 
@@ -3248,11 +2960,9 @@ pub trait CrateHandler: rt::Send + rt::Sync + 'static {
 }
 
 /// A server of `crate`, to register with a host.
-pub fn crate_server(handler: impl CrateHandler) -> rt::ChannelServer {
+pub fn crate_server<H: CrateHandler>(handler: H) -> rt::ChannelServer {
     rt::ChannelServer::builder(CRATE, handler)
-        .send("obstacles.crate.a", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: Vec| async move {
-            CrateHandler::a(&*handler, &turn.context(), message).await
-        })
+        .send("obstacles.crate.a", <H as CrateHandler>::a)
         .build()
 }
 
@@ -3287,11 +2997,9 @@ pub trait ClientHandler: rt::Send + rt::Sync + 'static {
 }
 
 /// A server of `client`, to register with a host.
-pub fn client_server(handler: impl ClientHandler) -> rt::ChannelServer {
+pub fn client_server<H: ClientHandler>(handler: H) -> rt::ChannelServer {
     rt::ChannelServer::builder(CLIENT, handler)
-        .send("obstacles.client.a", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: Vec| async move {
-            ClientHandler::a(&*handler, &turn.context(), message).await
-        })
+        .send("obstacles.client.a", <H as ClientHandler>::a)
         .build()
 }
 
@@ -3326,11 +3034,9 @@ pub trait ServerHandler: rt::Send + rt::Sync + 'static {
 }
 
 /// A server of `server`, to register with a host.
-pub fn server_server(handler: impl ServerHandler) -> rt::ChannelServer {
+pub fn server_server<H: ServerHandler>(handler: H) -> rt::ChannelServer {
     rt::ChannelServer::builder(SERVER, handler)
-        .send("obstacles.server.a", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: Vec| async move {
-            ServerHandler::a(&*handler, &turn.context(), message).await
-        })
+        .send("obstacles.server.a", <H as ServerHandler>::a)
         .build()
 }
 
@@ -3365,11 +3071,9 @@ pub trait FooBar_2Handler: rt::Send + rt::Sync + 'static {
 }
 
 /// A server of `foo-bar`, to register with a host.
-pub fn foo_bar_3_server(handler: impl FooBar_2Handler) -> rt::ChannelServer {
+pub fn foo_bar_3_server<H: FooBar_2Handler>(handler: H) -> rt::ChannelServer {
     rt::ChannelServer::builder(FOO_BAR_2, handler)
-        .send("obstacles.foo-bar.a", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: Vec| async move {
-            FooBar_2Handler::a(&*handler, &turn.context(), message).await
-        })
+        .send("obstacles.foo-bar.a", <H as FooBar_2Handler>::a)
         .build()
 }
 
@@ -3404,11 +3108,9 @@ pub trait FooBar_3Handler: rt::Send + rt::Sync + 'static {
 }
 
 /// A server of `foo_bar`, to register with a host.
-pub fn foo_bar_server(handler: impl FooBar_3Handler) -> rt::ChannelServer {
+pub fn foo_bar_server<H: FooBar_3Handler>(handler: H) -> rt::ChannelServer {
     rt::ChannelServer::builder(FOO_BAR_4, handler)
-        .send("obstacles.foo_bar.a", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: Vec| async move {
-            FooBar_3Handler::a(&*handler, &turn.context(), message).await
-        })
+        .send("obstacles.foo_bar.a", <H as FooBar_3Handler>::a)
         .build()
 }
 
@@ -3443,11 +3145,9 @@ pub trait FooBarHandler: rt::Send + rt::Sync + 'static {
 }
 
 /// A server of `FooBar`, to register with a host.
-pub fn foo_bar_2_server(handler: impl FooBarHandler) -> rt::ChannelServer {
+pub fn foo_bar_2_server<H: FooBarHandler>(handler: H) -> rt::ChannelServer {
     rt::ChannelServer::builder(FOO_BAR, handler)
-        .send("obstacles.FooBar.a", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: Vec| async move {
-            FooBarHandler::a(&*handler, &turn.context(), message).await
-        })
+        .send("obstacles.FooBar.a", <H as FooBarHandler>::a)
         .build()
 }
 
@@ -3482,11 +3182,9 @@ pub trait ResultHandler: rt::Send + rt::Sync + 'static {
 }
 
 /// A server of `result`, to register with a host.
-pub fn result_server(handler: impl ResultHandler) -> rt::ChannelServer {
+pub fn result_server<H: ResultHandler>(handler: H) -> rt::ChannelServer {
     rt::ChannelServer::builder(RESULT, handler)
-        .send("obstacles.result.a", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: Vec| async move {
-            ResultHandler::a(&*handler, &turn.context(), message).await
-        })
+        .send("obstacles.result.a", <H as ResultHandler>::a)
         .build()
 }
 
@@ -3521,14 +3219,10 @@ pub trait NodeHandler: rt::Send + rt::Sync + 'static {
 }
 
 /// A server of `node`, to register with a host.
-pub fn node_server(handler: impl NodeHandler) -> rt::NodeServer {
+pub fn node_server<H: NodeHandler>(handler: H) -> rt::NodeServer {
     rt::NodeServer::builder(handler)
-        .request("obstacles.node.type", |handler: rt::Arc<_>, turn: rt::NodeTurn, request: Box| async move {
-            NodeHandler::r#type(&*handler, &turn.context(), request).await
-        })
-        .send("obstacles.node.on", |handler: rt::Arc<_>, turn: rt::NodeTurn, message: Err| async move {
-            NodeHandler::on_2(&*handler, &turn.context(), message).await
-        })
+        .request("obstacles.node.type", <H as NodeHandler>::r#type)
+        .send("obstacles.node.on", <H as NodeHandler>::on_2)
         .build()
 }
 

@@ -180,20 +180,12 @@ pub trait EverythingHandler: rt::Send + rt::Sync + 'static {
 }
 
 /// A server of `everything`, to register with a host.
-pub fn everything_server(handler: impl EverythingHandler) -> rt::ChannelServer {
+pub fn everything_server<H: EverythingHandler>(handler: H) -> rt::ChannelServer {
     rt::ChannelServer::builder(EVERYTHING, handler)
-        .request("test.every_type.everything.ask", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Small| async move {
-            EverythingHandler::ask(&*handler, &turn.context(), request).await
-        })
-        .send("test.every_type.everything.tell", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: super::test_common::Money| async move {
-            EverythingHandler::tell(&*handler, &turn.context(), message).await
-        })
-        .request("test.every_type.everything.first_name", |handler: rt::Arc<_>, turn: rt::ChannelTurn, request: Empty| async move {
-            EverythingHandler::renamed(&*handler, &turn.context(), request).await
-        })
-        .send("other.name", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: Small| async move {
-            EverythingHandler::named(&*handler, &turn.context(), message).await
-        })
+        .request("test.every_type.everything.ask", <H as EverythingHandler>::ask)
+        .send("test.every_type.everything.tell", <H as EverythingHandler>::tell)
+        .request("test.every_type.everything.first_name", <H as EverythingHandler>::renamed)
+        .send("other.name", <H as EverythingHandler>::named)
         .build()
 }
 
@@ -240,11 +232,9 @@ pub trait EventLogHandler: rt::Send + rt::Sync + 'static {
 }
 
 /// A server of `event-log`, to register with a host.
-pub fn event_log_server(handler: impl EventLogHandler) -> rt::ChannelServer {
+pub fn event_log_server<H: EventLogHandler>(handler: H) -> rt::ChannelServer {
     rt::ChannelServer::builder(EVENT_LOG, handler)
-        .send("test.every_type.event-log.note", |handler: rt::Arc<_>, turn: rt::ChannelTurn, message: Small| async move {
-            EventLogHandler::note(&*handler, &turn.context(), message).await
-        })
+        .send("test.every_type.event-log.note", <H as EventLogHandler>::note)
         .build()
 }
 
@@ -276,11 +266,9 @@ pub trait AdminHandler: rt::Send + rt::Sync + 'static {
 }
 
 /// A server of `admin`, to register with a host.
-pub fn admin_server(handler: impl AdminHandler) -> rt::NodeServer {
+pub fn admin_server<H: AdminHandler>(handler: H) -> rt::NodeServer {
     rt::NodeServer::builder(handler)
-        .request("test.every_type.admin.drain", |handler: rt::Arc<_>, turn: rt::NodeTurn, request: Empty| async move {
-            AdminHandler::drain(&*handler, &turn.context(), request).await
-        })
+        .request("test.every_type.admin.drain", <H as AdminHandler>::drain)
         .build()
 }
 

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Console, FINE, Format, Lang, TROUBLE, paths};
+use super::{Console, FINE, Format, Lang, TROUBLE, number, paths};
 use crate::backend;
 use crate::compile::{Disk, Program};
 use crate::ir::Schema;
@@ -36,8 +36,8 @@ pub(super) fn run(args: &[PathBuf], lang: Lang, out: &Path, runtime: String, con
     match all.write(out) {
         Ok(written) => {
             console.say(format_args!(
-                "generated {} files, {} of them new or changed",
-                all.iter().count(),
+                "generated {}, {} new or changed",
+                number(all.iter().count(), "file"),
                 written.len()
             ));
             FINE

@@ -4,7 +4,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Name, Spanned};
+use super::{Name, Spanned, help};
 use crate::diagnostic::{Code, Diagnostic, Severity, Sink, shorten};
 use crate::load::{Entry, Kind, Node, Text};
 use crate::source::{Source, Span};
@@ -30,7 +30,7 @@ impl Reader<'_> {
             Kind::Map(entries) => Some(entries),
             _ if node.is_nothing() => Some(&[]),
             _ => {
-                self.wrong_shape(node, &format!("{what} is a mapping"));
+                self.misshapen(node, what, "a mapping");
                 None
             }
         }
@@ -42,10 +42,19 @@ impl Reader<'_> {
             Kind::List(items) => items,
             _ if node.is_nothing() => &[],
             _ => {
-                self.wrong_shape(node, &format!("{what} is a list"));
+                self.misshapen(node, what, "a list");
                 &[]
             }
         }
+    }
+
+    fn misshapen(&mut self, node: &Node, what: &str, shape: &str) {
+        let message = format!("{what} is {shape}, and this is {}", node.describe());
+        let item = Diagnostic::new(Code::WrongShape, node.span, message);
+        self.report(match help::example(what) {
+            Some(example) => item.help(format!("write `{example}`")),
+            None => item,
+        });
     }
 
     pub(super) fn wrong_shape(&mut self, node: &Node, rule: &str) {
@@ -73,9 +82,12 @@ impl Reader<'_> {
                     key.span,
                     format!("{what} has no key `{}`", shorten(name)),
                 );
-                let help = match suggest(self.sink, key.span, name, known.iter().chain(later).copied()) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => format!("the keys of {what} are {}", list(known)),
+                let help = if let Some(instead) = help::instead(what, name) {
+                    instead.to_owned()
+                } else if let Some(near) = suggest(self.sink, key.span, name, known.iter().chain(later).copied()) {
+                    format!("did you mean `{near}`?")
+                } else {
+                    format!("the keys of {what} are {}", list(known))
                 };
                 self.report(item.help(help));
             }

@@ -6,6 +6,7 @@ mod build_script;
 mod command;
 mod evolution;
 mod hostile;
+mod init;
 mod invalid;
 mod meaning;
 mod mutation;

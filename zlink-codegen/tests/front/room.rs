@@ -36,6 +36,24 @@ impl Room {
         std::fs::read_to_string(self.file(name)).expect("readable")
     }
 
+    /// The files below a folder, sorted, as paths from it.
+    pub(crate) fn files(&self, folder: &str) -> Vec<String> {
+        let folder = self.file(folder);
+        let (mut waiting, mut files) = (vec![folder.clone()], Vec::new());
+        while let Some(path) = waiting.pop() {
+            for entry in std::fs::read_dir(path).expect("readable") {
+                let path = entry.expect("an entry").path();
+                if path.is_dir() {
+                    waiting.push(path);
+                } else {
+                    files.push(path.strip_prefix(&folder).expect("below").display().to_string());
+                }
+            }
+        }
+        files.sort();
+        files
+    }
+
     /// Runs `zlink-codegen` with these arguments; `@name` is a file of the room, `@` the room.
     pub(crate) fn run(&self, args: &[&str]) -> Ran {
         let args = args.iter().map(|arg| match arg.strip_prefix('@') {

@@ -140,6 +140,11 @@ impl Table {
             .collect()
     }
 
+    /// Whether any waits on a link.
+    pub(super) fn any_submitted(&self) -> bool {
+        !self.links.is_empty()
+    }
+
     pub(super) fn waits_on(&self, link: LinkId) -> bool {
         self.links.contains_key(&link)
     }

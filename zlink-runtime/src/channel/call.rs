@@ -289,7 +289,7 @@ impl<Q, R> fmt::Debug for RequestFuture<Q, R> {
 ///
 /// # Errors
 /// As for [`RequestCall`], for causes before the message is taken; `DeadlineExceeded` only where the host has a
-/// send timeout.
+/// send timeout, or after 5 s of waiting in a handler: a turn that waits keeps others from running.
 #[must_use = "a call does nothing until it is awaited"]
 pub struct SendCall<M> {
     parts: Parts,

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use crate::id::{ChannelName, MeshName, PacketName, Rid};
 use crate::message::metadata::MetadataView;
 
+use super::dispatch::LendContext;
 use super::inbound::Entry;
 use super::outbound::{Caller, Outbound, sealed};
 
@@ -117,10 +118,10 @@ pub struct ChannelTurn {
     pub(super) channel: ChannelName,
 }
 
-impl ChannelTurn {
-    /// What the handler gets.
-    #[must_use]
-    pub fn context(&self) -> ChannelContext<'_> {
+impl LendContext for ChannelTurn {
+    type Context<'a> = ChannelContext<'a>;
+
+    fn lend(&self) -> ChannelContext<'_> {
         ChannelContext { turn: self }
     }
 }
@@ -149,10 +150,10 @@ pub struct NodeTurn {
     pub(super) source: Rid,
 }
 
-impl NodeTurn {
-    /// What the handler gets.
-    #[must_use]
-    pub fn context(&self) -> NodeContext<'_> {
+impl LendContext for NodeTurn {
+    type Context<'a> = NodeContext<'a>;
+
+    fn lend(&self) -> NodeContext<'_> {
         NodeContext { turn: self }
     }
 }

@@ -22,8 +22,8 @@ use crate::transport::{BoxFuture, Lane, Record, Refused};
 use crate::wire::{self, CallHead, OperationRef};
 
 use super::call::Method;
-use super::inbound::Inbound;
 use super::outbound::{HostState, Outbound};
+use super::own::{LOCAL, OwnPeer};
 use super::path::PathKind;
 use super::way::{Target, Way};
 
@@ -32,8 +32,9 @@ pub(super) struct Exchange {
     way: Arc<Way>,
     method: Method,
     metadata: Metadata,
-    /// Set for a request: how long from now, and then the moment itself.
+    /// Set for a request: how long from now.
     timeout: Option<Duration>,
+    /// When it ends at the latest, once that is fixed; one for all its stages.
     deadline: Option<Instant>,
     stage: Stage,
     /// A request's entry, from when it waits for anything.
@@ -53,7 +54,44 @@ enum Stage {
 /// Somebody to send to.
 enum Route {
     Link(Arc<PeerLink>),
-    Own(Arc<Inbound>, Rid),
+    Own(Arc<OwnPeer>),
+}
+
+impl Route {
+    fn id(&self) -> LinkId {
+        match self {
+            Route::Link(peer) => peer.id(),
+            Route::Own(_) => LOCAL,
+        }
+    }
+
+    fn rid(&self) -> &Rid {
+        match self {
+            Route::Link(peer) => peer.rid(),
+            Route::Own(own) => own.rid(),
+        }
+    }
+
+    fn max_record(&self) -> usize {
+        match self {
+            Route::Link(peer) => peer.max_record(),
+            Route::Own(own) => own.max_record(),
+        }
+    }
+
+    fn try_send(&self, record: Record<'_>) -> Result<(), Refused> {
+        match self {
+            Route::Link(peer) => peer.try_send(Lane::Data, record),
+            Route::Own(own) => own.try_send(record),
+        }
+    }
+
+    fn send(&self, record: Vec<u8>) -> BoxFuture<'static, Result<(), Refused>> {
+        match self {
+            Route::Link(peer) => peer.send(Lane::Data, record),
+            Route::Own(own) => own.send(record),
+        }
+    }
 }
 
 /// How an exchange goes on after a step.
@@ -107,8 +145,14 @@ impl Exchange {
         if let Some(entry) = &mut self.waiting
             && let Poll::Ready(outcome) = entry.poll(cx)
         {
-            let stage = std::mem::replace(&mut self.stage, Stage::Sent);
+            let mut stage = std::mem::replace(&mut self.stage, Stage::Sent);
             self.waiting = None;
+            if let Stage::Room(sending) = &mut stage
+                && let Poll::Ready(Ok(())) = sending.as_mut().poll(cx)
+            {
+                // It found room at the same moment.
+                stage = Stage::Sent;
+            }
             return match (stage, outcome) {
                 // Its link was lost while it waited for room there: nothing was submitted, to nobody.
                 (Stage::Room(_), Err(error)) if error.kind() == ErrorKind::Unavailable => self.again(cx),
@@ -134,9 +178,7 @@ impl Exchange {
                 Poll::Pending => Step::Pending,
                 Poll::Ready(Ok(route)) => {
                     self.stage = Stage::Start;
-                    let left = self
-                        .deadline
-                        .map(|deadline| deadline.saturating_duration_since(clock::now()));
+                    let left = self.time_left();
                     Step::Submit(Ready::new(route, left))
                 }
                 Poll::Ready(Err(error)) => Step::Failed(error.into()),
@@ -181,17 +223,30 @@ impl Exchange {
         let left = self.time_left();
         match self.route() {
             Ok(Some(route)) => Step::Submit(Ready::new(route, left)),
-            Ok(None) => {
-                // Its deadline ends the wait for a server too.
-                self.waiting = self
-                    .deadline
-                    .map(|deadline| self.way.outbound.pending().register(deadline));
-                self.stage = Stage::Route(self.find_route());
-                // Polled once, so that it wakes this call.
-                self.poll(cx)
-            }
+            Ok(None) => self.wait_for_route(Vec::new(), cx),
             Err(error) => Step::Failed(error.into()),
         }
+    }
+
+    /// Waits for somebody whose link is none of those that have `ended`.
+    fn wait_for_route(&mut self, ended: Vec<LinkId>, cx: &mut Context<'_>) -> Step {
+        // A request's deadline ends this wait too.
+        let deadline = self.deadline.filter(|_| self.timeout.is_some());
+        self.waiting = deadline.map(|deadline| self.way.outbound.pending().register(deadline));
+        self.stage = Stage::Route(self.find_route(ended));
+        // Polled once, so that it wakes this call.
+        self.poll(cx)
+    }
+
+    /// When a send ends that waits, where that is bounded; fixed at the first wait. A request is ended by its entry.
+    fn send_deadline(&mut self) -> Option<Instant> {
+        if self.timeout.is_some() {
+            return None;
+        }
+        if self.deadline.is_none() {
+            self.deadline = self.way.send_timeout().map(|limit| clock::now() + limit);
+        }
+        self.deadline
     }
 
     /// What is left of a request's time; it begins to run at the first question.
@@ -208,7 +263,7 @@ impl Exchange {
 
     /// A request is registered before it is submitted, so that no reply can come unknown.
     fn register(&mut self, link: LinkId, cx: &Context<'_>) -> Option<Key> {
-        let deadline = self.deadline?;
+        let deadline = self.deadline.filter(|_| self.timeout.is_some())?;
         match &self.waiting {
             Some(entry) => entry.on_link(link),
             None => self.waiting = Some(self.way.outbound.pending().register_on(deadline, link, cx)),
@@ -232,10 +287,7 @@ impl Exchange {
                     ),
                 )),
             },
-            Target::Node(mesh, rid) if *rid == mesh.own.0 => match mesh.own.1.upgrade() {
-                Some(own) => Ok(Some(Route::Own(own, rid.clone()))),
-                None => Err(Outbound::shutting_down()),
-            },
+            Target::Node(mesh, rid) if rid == mesh.own.rid() => Ok(Some(Route::Own(mesh.own.clone()))),
             Target::Node(mesh, rid) => match mesh.path.links.find(rid) {
                 Lookup::Ready(peer) => Ok(Some(Route::Link(peer))),
                 Lookup::Known => Ok(None),
@@ -256,22 +308,22 @@ impl Exchange {
 
     /// Waits for somebody: for a server of a ClientServer channel as long as the call lasts, for the link of a known
     /// node one second.
-    fn find_route(&self) -> BoxFuture<'static, Result<Route, Error>> {
-        let outbound = self.way.outbound.clone();
-        let send_timeout = if self.timeout.is_some() {
-            None
-        } else {
-            self.way.send_timeout()
-        };
+    fn find_route(&mut self, ended: Vec<LinkId>) -> BoxFuture<'static, Result<Route, Error>> {
+        let (outbound, in_turn) = (self.way.outbound.clone(), self.way.in_turn);
+        let deadline = self.send_deadline();
         let (text, kind, limit, target) = match &self.way.target {
             Target::Channel(path) => {
                 let text = format!("no server of channel {:?} was ready in time", path.name);
-                (text, ErrorKind::DeadlineExceeded, send_timeout, self.way.target.clone())
+                (text, ErrorKind::DeadlineExceeded, deadline, self.way.target.clone())
             }
             Target::Node(mesh, rid) => {
                 let text = format!("the link to {rid} in mesh {:?} was not ready in time", mesh.path.name);
-                let limit = send_timeout.unwrap_or(ROUTE_READY_TIME).min(ROUTE_READY_TIME);
-                (text, ErrorKind::Unavailable, Some(limit), self.way.target.clone())
+                let ready = clock::now() + ROUTE_READY_TIME;
+                let (kind, limit) = match deadline.filter(|deadline| *deadline < ready) {
+                    Some(deadline) => (ErrorKind::DeadlineExceeded, deadline),
+                    None => (ErrorKind::Unavailable, ready),
+                };
+                (text, kind, Some(limit), self.way.target.clone())
             }
             Target::Nowhere(error) => {
                 let error = error.clone();
@@ -281,21 +333,22 @@ impl Exchange {
         Box::pin(async move {
             let found = async move {
                 match target {
-                    Target::Channel(path) => Some(path.pick_or_wait().await),
-                    Target::Node(mesh, rid) => Some(mesh.path.links.ready(&rid).await),
+                    Target::Channel(path) => Some(path.pick_or_wait(ended).await),
+                    Target::Node(mesh, rid) => Some(mesh.path.links.ready(&rid, &ended).await),
                     Target::Nowhere(_) => None,
                 }
             };
             let found = async {
                 match limit {
                     None => found.await,
-                    Some(limit) => tokio::time::timeout(limit, found).await.ok().flatten(),
+                    Some(limit) => tokio::time::timeout_at(limit, found).await.ok().flatten(),
                 }
             };
             tokio::select! {
                 biased;
+                // A handler may call while its host drains; from outside, nothing is submitted then.
+                () = outbound.refuses(in_turn) => Err(Outbound::shutting_down()),
                 found = found => found.map(Route::Link).ok_or_else(|| Error::not_executed(kind, text)),
-                () = outbound.stopped() => Err(Outbound::shutting_down()),
             }
         })
     }
@@ -306,57 +359,61 @@ impl Exchange {
         if payload.len() > PAYLOAD_BYTES {
             return Step::Failed(too_large(payload.len(), PAYLOAD_BYTES).into());
         }
-        let left = ready.left;
-        match ready.route {
-            Route::Own(own, rid) => {
-                let key = self.register(super::reply::LOCAL, cx);
-                let mut record = Vec::with_capacity(64 + payload.len());
-                self.head(&mut record, None, key.map(|key| (key, left)));
-                record.extend_from_slice(payload);
-                self.stage = Stage::Room(Inbound::deliver_local(own, rid, record.into()));
-                self.poll(cx)
-            }
-            Route::Link(peer) => self.submit_link(peer, left, payload, cx),
-        }
-    }
-
-    fn submit_link(&mut self, mut peer: Arc<PeerLink>, left: u32, payload: &[u8], cx: &mut Context<'_>) -> Step {
+        let Ready { mut route, left } = ready;
         let mut head = HEAD.take();
-        // A link that has just ended takes nothing. Selection hears of it in a moment; there are at most as many such
-        // links as candidates, and the bound only keeps a misbehaving selector from spinning.
-        for _ in 0..64 {
+        // Links that have just ended, which selection hears of in a moment.
+        let mut ended = Vec::new();
+        loop {
             head.clear();
-            self.note_target(&peer);
-            let key = self.register(peer.id(), cx);
-            self.head(&mut head, self.number_at(&peer), key.map(|key| (key, left)));
+            self.note_target(route.rid());
+            let key = self.register(route.id(), cx);
+            self.head(&mut head, self.number_at(&route), key.map(|key| (key, left)));
             let record = Record { head: &head, payload };
-            match peer.try_send(Lane::Data, record) {
+            match route.try_send(record) {
                 Ok(()) => {
                     HEAD.set(head);
                     return self.accepted();
                 }
-                Err(Refused::TooLarge) => return Step::Failed(too_large(record.len(), peer.max_record()).into()),
+                Err(Refused::TooLarge) => return Step::Failed(too_large(record.len(), route.max_record()).into()),
                 Err(Refused::Full) => {
+                    if self.would_wait_in_vain(&route) {
+                        return Step::Failed(refusal(Refused::Full));
+                    }
                     head.extend_from_slice(payload);
-                    self.stage = Stage::Room(self.wait_for_room(&peer, head));
+                    self.stage = Stage::Room(self.wait_for_room(&route, head));
                     return self.poll(cx);
                 }
-                Err(Refused::Closed) => match (&self.way.target, self.route()) {
-                    (Target::Channel(_), Ok(Some(Route::Link(next)))) => {
-                        // What the lost link ended was never submitted.
-                        self.waiting = None;
-                        peer = next;
+                Err(Refused::Closed) => {
+                    // What the lost link ended was never submitted.
+                    self.waiting = None;
+                    ended.push(route.id());
+                    match (&self.way.target, &route) {
+                        (Target::Channel(path), _) => match path.pick_but(&ended) {
+                            Some(next) => route = Route::Link(next),
+                            None if matches!(path.kind, PathKind::ClientServer) => {
+                                return self.wait_for_route(ended, cx);
+                            }
+                            None => return Step::Failed(refusal(Refused::Closed)),
+                        },
+                        (_, Route::Link(_)) => return self.wait_for_route(ended, cx),
+                        (_, Route::Own(_)) => return Step::Failed(Outbound::shutting_down().into()),
                     }
-                    _ => break,
-                },
+                }
             }
         }
-        let text = format!("the link to {} was lost before it took the call", peer.rid());
-        Step::Failed(Error::not_executed(ErrorKind::Unavailable, text).into())
+    }
+
+    /// Whether all of this host has stood still for as long as a turn may wait to send to its own node: turns that wait
+    /// for permits may be what keeps the jobs that hold them from starting.
+    fn would_wait_in_vain(&self, route: &Route) -> bool {
+        match (route, self.way.send_timeout()) {
+            (Route::Own(own), Some(limit)) => self.timeout.is_none() && self.way.in_turn && own.is_stalled(limit),
+            _ => false,
+        }
     }
 
     /// Who was selected, for whoever looks: the caller is never told.
-    fn note_target(&self, peer: &PeerLink) {
+    fn note_target(&self, rid: &Rid) {
         let path = match &self.way.target {
             Target::Channel(path) => Some(path),
             _ => None,
@@ -368,30 +425,39 @@ impl Exchange {
         tracing::debug!(
             target: "zlink::flow", phase = "selected", surface = if path.is_some() { "channel" } else { "node" },
             channel_name = path.map(|path| path.name.as_str()), mesh_name = mesh,
-            channel_route_kind = path.map(|path| path.route_kind()), target_rid = %peer.rid(),
+            channel_route_kind = path.map(|path| path.route_kind()), target_rid = %rid,
             packet_name = self.method.packet()
         );
     }
 
-    fn wait_for_room(&self, peer: &Arc<PeerLink>, record: Vec<u8>) -> BoxFuture<'static, Result<(), Refused>> {
-        let mut sending = peer.send(Lane::Data, record);
-        if let Target::Channel(path) = &self.way.target {
-            let (path, link, room) = (path.clone(), peer.id(), sending);
-            sending = Box::pin(async move {
+    fn wait_for_room(&mut self, route: &Route, record: Vec<u8>) -> BoxFuture<'static, Result<(), Refused>> {
+        let (outbound, in_turn) = (self.way.outbound.clone(), self.way.in_turn);
+        let (room, link, deadline) = (route.send(record), route.id(), self.send_deadline());
+        let path = match &self.way.target {
+            Target::Channel(path) => Some(path.clone()),
+            _ => None,
+        };
+        Box::pin(async move {
+            let passed_over = async {
+                match path {
+                    Some(path) => path.passed_over(link).await,
+                    None => std::future::pending().await,
+                }
+            };
+            let sending = async {
                 tokio::select! {
                     biased;
                     sent = room => sent,
-                    () = path.passed_over(link) => Err(Refused::Closed),
+                    () = passed_over => Err(Refused::Closed),
+                    // What goes on from there hears of the stop.
+                    () = outbound.refuses(in_turn) => Err(Refused::Closed),
                 }
-            });
-        }
-        // A request is ended by its deadline, which its entry keeps.
-        match self.way.send_timeout().filter(|_| self.timeout.is_none()) {
-            None => sending,
-            Some(limit) => {
-                Box::pin(async move { tokio::time::timeout(limit, sending).await.unwrap_or(Err(Refused::Full)) })
+            };
+            match deadline {
+                None => sending.await,
+                Some(at) => tokio::time::timeout_at(at, sending).await.unwrap_or(Err(Refused::Full)),
             }
-        }
+        })
     }
 
     fn channel(&self) -> Option<&ChannelName> {
@@ -399,8 +465,11 @@ impl Exchange {
     }
 
     /// The number under which that peer lists the operation, if it does.
-    fn number_at(&self, peer: &PeerLink) -> Option<u32> {
-        peer.operation(self.way.channel.as_ref(), self.method.packet(), self.method.hash())
+    fn number_at(&self, route: &Route) -> Option<u32> {
+        match route {
+            Route::Link(peer) => peer.operation(self.way.channel.as_ref(), self.method.packet(), self.method.hash()),
+            Route::Own(_) => None,
+        }
     }
 
     fn head(&self, out: &mut Vec<u8>, number: Option<u32>, request: Option<(Key, u32)>) {

@@ -2,33 +2,33 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use rustc_hash::FxHashMap;
-use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::Instant;
 
-use crate::call::Key;
-use crate::clock;
+use crate::call::{Key, Pending};
 use crate::error::{Error, ErrorKind};
-use crate::execution::{self, Abandoned, Job, Owner, Rejected};
-use crate::id::{ChannelName, LinkId, MeshName, PacketName, Rid};
+use crate::execution::{Owner, Rejected};
+use crate::id::{ChannelName, LinkId, MeshName, PacketName};
 use crate::mesh::{OperationId, Operations, PeerLink, PeerView, Upcall};
-use crate::message::CONTENT_TYPE;
-use crate::message::metadata::MetadataView;
-use crate::permit::{HostPermits, Permit, Source};
-use crate::transport::{BoxFuture, CloseReason, Refused};
-use crate::wire::{self, Incoming, OperationName, Span};
+use crate::permit::Permit;
+use crate::transport::CloseReason;
+use crate::wire::{self, Incoming, OperationName};
 
-use super::context::{ChannelTurn, MessageKind, NodeTurn, Turn};
+use super::context::{ChannelTurn, MessageKind, NodeTurn};
 use super::dispatch::{Dispatch, Refusal};
 use super::drops::Drops;
 use super::outbound::Outbound;
+use super::own::OwnPeer;
 use super::path::ChannelPath;
 use super::reply::{ReplyRoute, ReplyTo};
 use super::server::Handler;
+
+mod job;
+
+pub(crate) use job::CallJob;
 
 /// The queue of one channel, or of a node.
 pub(crate) type Queue = Owner<CallJob>;
@@ -36,7 +36,6 @@ pub(crate) type Queue = Owner<CallJob>;
 /// What an [`Inbound`] is made of.
 pub(crate) struct InboundConfig {
     pub(crate) outbound: Outbound,
-    pub(crate) permits: HostPermits,
     /// The channels served, each with its handlers and queue.
     pub(crate) channels: Vec<(ChannelName, Vec<Handler<ChannelTurn>>, Queue)>,
     /// The handlers of the node itself.
@@ -56,8 +55,6 @@ pub(crate) struct Inbound {
     paths: Vec<Arc<ChannelPath>>,
     only_calls: bool,
     drops: Arc<Drops>,
-    /// Where permits for calls from this host to itself come from.
-    local: AsyncMutex<Source>,
 }
 
 /// One operation and its handlers.
@@ -171,7 +168,6 @@ impl Inbound {
             paths: config.paths,
             only_calls: config.only_calls,
             drops,
-            local: AsyncMutex::new(config.permits.source()),
         }
     }
 
@@ -211,7 +207,7 @@ impl Inbound {
         let reply = call.correlation.map(|correlation| {
             let route = match from {
                 Origin::Link(peer) => ReplyRoute::Link(peer.clone()),
-                Origin::Own(_) => ReplyRoute::Local(self.outbound.pending().clone()),
+                Origin::Own(own) => ReplyRoute::Local(own.clone()),
             };
             ReplyTo::new(route, correlation)
         });
@@ -231,7 +227,7 @@ impl Inbound {
         };
         let source = match from {
             Origin::Link(peer) => peer.rid(),
-            Origin::Own(rid) => rid,
+            Origin::Own(own) => own.rid(),
         };
         let deadline = call
             .timeout_ms
@@ -266,19 +262,13 @@ impl Inbound {
         }
     }
 
-    /// Takes a call of this host to its own node: it gets a permit and the queue like any other.
-    pub(super) fn deliver_local(own: Arc<Self>, rid: Rid, record: Bytes) -> BoxFuture<'static, Result<(), Refused>> {
-        Box::pin(async move {
-            let Ok(Incoming::Call(call)) = wire::parse(&record) else {
-                return Err(Refused::Closed);
-            };
-            let granted = own.local.lock().await.acquire(1).await;
-            let Some(permit) = granted.ok().and_then(|mut grant| grant.take()) else {
-                return Err(Refused::Closed);
-            };
-            own.call(Origin::Own(&rid), record, call, permit, clock::now());
-            Ok(())
-        })
+    /// Takes a call of this host to its own node: it has a permit, and gets the queue like any other.
+    pub(super) fn own_call(&self, own: &Arc<OwnPeer>, record: Bytes, call: wire::Call, permit: Permit, at: Instant) {
+        self.call(Origin::Own(own), record, call, permit, at);
+    }
+
+    pub(super) fn pending(&self) -> &Pending {
+        self.outbound.pending()
     }
 
     fn reply(&self, peer: &PeerLink, record: &Bytes, reply: wire::Reply) {
@@ -336,7 +326,7 @@ impl Inbound {
 #[derive(Clone, Copy)]
 enum Origin<'a> {
     Link(&'a Arc<PeerLink>),
-    Own(&'a Rid),
+    Own(&'a Arc<OwnPeer>),
 }
 
 impl Upcall for Inbound {
@@ -438,160 +428,6 @@ impl fmt::Debug for Inbound {
             .field("operations", &self.entries.len())
             .finish_non_exhaustive()
     }
-}
-
-/// A call that waits in its queue.
-pub(crate) struct CallJob {
-    entry: Arc<Entry>,
-    source: Option<Rid>,
-    record: Bytes,
-    metadata: Span,
-    content_type: Span,
-    payload: Span,
-    deadline: Option<Instant>,
-    /// Of a request.
-    reply: Option<ReplyTo>,
-}
-
-impl Job for CallJob {
-    type Turn = CallTurn;
-
-    fn start(self, now: Instant) -> Option<CallTurn> {
-        if self.deadline.is_some_and(|deadline| deadline <= now) {
-            // Its caller has ended it; an answer would find nobody.
-            if let Some(reply) = self.reply {
-                reply.fail(&Error::not_executed(
-                    ErrorKind::DeadlineExceeded,
-                    "the deadline passed before it could start",
-                ));
-            }
-            return None;
-        }
-        let is_request = self.reply.is_some();
-        match self.begin() {
-            (entry, Ok(running)) => running.map(|running| CallTurn {
-                span: entry.span(),
-                running,
-                entry,
-                is_request,
-            }),
-            (entry, Err(refusal)) => {
-                refuse(&entry.drops, "decode_error", entry.handlers.surface(), refusal);
-                None
-            }
-        }
-    }
-
-    fn name(&self) -> String {
-        self.entry.name(self.reply.is_some())
-    }
-
-    fn abandon(self) {
-        let error = Error::not_executed(ErrorKind::ShuttingDown, "the host stopped before the call could start");
-        refuse(
-            &self.entry.drops,
-            "shutdown",
-            self.entry.handlers.surface(),
-            Refusal {
-                error,
-                reply: self.reply,
-            },
-        );
-    }
-}
-
-/// A call whose handler has begun.
-pub(crate) struct CallTurn {
-    running: BoxFuture<'static, ()>,
-    entry: Arc<Entry>,
-    is_request: bool,
-    /// What handlers log stands inside it, where somebody looks.
-    span: Option<Box<tracing::Span>>,
-}
-
-impl execution::Turn for CallTurn {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(span) = &self.span else {
-            return self.running.as_mut().poll(cx);
-        };
-        let ended = span.in_scope(|| self.running.as_mut().poll(cx));
-        if ended.is_ready() {
-            tracing::debug!(target: "zlink::flow", parent: &**span, phase = "handled");
-        }
-        ended
-    }
-
-    fn name(&self) -> String {
-        self.entry.name(self.is_request)
-    }
-
-    fn abandon(self, why: Abandoned) {
-        // The reply route inside the future answers when it is dropped.
-        let (reason, text) = match &why {
-            Abandoned::Panicked(text) => ("handler_exception", text.as_str()),
-            Abandoned::Stopped => ("shutdown", "the host stopped before the handler ended"),
-        };
-        let action = if self.is_request { "reply_error" } else { "drop" };
-        tracing::error!(
-            target: "zlink::dispatch", event_id = "zlink.dispatch_error", surface = self.entry.handlers.surface(),
-            packet_name = %self.entry.packet, outcome = "failed", reason, action, text
-        );
-    }
-}
-
-impl CallJob {
-    /// Makes the handler's future; `None` where no handler is there.
-    fn begin(self) -> (Arc<Entry>, Result<Option<BoxFuture<'static, ()>>, Refusal>) {
-        let Self {
-            entry,
-            source,
-            record,
-            metadata,
-            content_type,
-            payload,
-            deadline: _,
-            reply,
-        } = self;
-        if let Some(problem) = problem(metadata.of(&record), content_type.of(&record)) {
-            let error = Error::not_executed(ErrorKind::ProtocolError, problem);
-            return (entry, Err(Refusal { error, reply }));
-        }
-        let turn = Turn {
-            entry: entry.clone(),
-            metadata: if metadata.is_empty() {
-                Bytes::new()
-            } else {
-                metadata.share(&record)
-            },
-            correlation: reply.as_ref().map(ReplyTo::correlation),
-        };
-        let payload = payload.of(&record);
-        let request = reply.is_some();
-        let started = match (&entry.handlers, source) {
-            (Handlers::Channel(channel, handlers), _) => handlers.get(request).map(|dispatch| {
-                let channel = channel.clone();
-                dispatch.start(ChannelTurn { turn, channel }, payload, reply)
-            }),
-            (Handlers::Node(mesh, handlers), Some(source)) => handlers.get(request).map(|dispatch| {
-                let mesh = mesh.clone();
-                dispatch.start(NodeTurn { turn, mesh, source }, payload, reply)
-            }),
-            (Handlers::Node(..), None) => None,
-        };
-        let started = started.transpose();
-        (entry, started)
-    }
-}
-
-/// What is wrong with what stands beside a payload.
-fn problem(metadata: &[u8], content_type: &[u8]) -> Option<String> {
-    if !content_type.is_empty() && content_type != CONTENT_TYPE.as_bytes() {
-        return Some("the content type is unknown here".to_owned());
-    }
-    if metadata.is_empty() {
-        return None;
-    }
-    MetadataView::parse(metadata).err().map(|error| error.to_string())
 }
 
 /// Tells whoever waits, and leaves a record.

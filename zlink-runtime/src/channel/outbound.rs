@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 
 use crate::call::Pending;
 use crate::error::{Error, ErrorKind};
-use crate::id::{ChannelName, MeshName, Rid};
+use crate::id::{ChannelName, MeshName};
 
-use super::inbound::Inbound;
+use super::own::OwnPeer;
 use super::path::{ChannelPath, MeshPath};
 
 /// Anything that calls can start from: a host, or the context of a running handler.
@@ -62,7 +62,7 @@ struct Paths {
 pub(super) struct LocalMesh {
     pub(super) path: Arc<MeshPath>,
     /// This node itself, for what is sent to its own RID.
-    pub(super) own: (Rid, Weak<Inbound>),
+    pub(super) own: Arc<OwnPeer>,
 }
 
 impl Outbound {
@@ -81,20 +81,12 @@ impl Outbound {
     pub(crate) fn set_paths(
         &self,
         channels: impl IntoIterator<Item = Arc<ChannelPath>>,
-        meshes: impl IntoIterator<Item = (Arc<MeshPath>, Rid, Weak<Inbound>)>,
+        meshes: impl IntoIterator<Item = (Arc<MeshPath>, Arc<OwnPeer>)>,
     ) {
         let channels = channels.into_iter().map(|path| (path.name.clone(), path)).collect();
         let meshes = meshes
             .into_iter()
-            .map(|(path, rid, inbound)| {
-                (
-                    path.name.clone(),
-                    LocalMesh {
-                        path,
-                        own: (rid, inbound),
-                    },
-                )
-            })
+            .map(|(path, own)| (path.name.clone(), LocalMesh { path, own }))
             .collect();
         // A second call would be a bug of the host builder; the first one holds.
         let _ = self.0.paths.set(Paths { channels, meshes });
@@ -142,9 +134,10 @@ impl Outbound {
         self.0.changed.notify_waiters();
     }
 
-    /// Waits for the end of the host.
-    pub(super) async fn stopped(&self) {
-        self.until(|state| state == HostState::Stopped).await;
+    /// Waits until calls are refused: from outside handlers with the begin of the host's stop, `in_turn` with its end.
+    pub(super) async fn refuses(&self, in_turn: bool) {
+        self.until(|state| state == HostState::Stopped || !in_turn && state != HostState::Serving)
+            .await;
     }
 
     /// Waits for the begin of its stop.

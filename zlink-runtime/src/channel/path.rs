@@ -175,13 +175,24 @@ impl ChannelPath {
         self.history.steps()
     }
 
-    /// Waits for a server. Dropping the future is harmless.
-    pub(crate) async fn pick_or_wait(self: Arc<Self>) -> Arc<PeerLink> {
+    /// The same without links that have ended, which selection hears of in a moment.
+    pub(crate) fn pick_but(&self, ended: &[LinkId]) -> Option<Arc<PeerLink>> {
+        let works = |peer: &Arc<PeerLink>| !ended.contains(&peer.id());
+        let others = || {
+            let seen = self.seen.lock();
+            let mut links = seen.candidates.iter().map(|(.., link)| link);
+            links.find(|link| works(link)).cloned()
+        };
+        self.pick().filter(works).or_else(others)
+    }
+
+    /// Waits for a server whose link is none of those that have ended. Dropping the future is harmless.
+    pub(crate) async fn pick_or_wait(self: Arc<Self>, ended: Vec<LinkId>) -> Arc<PeerLink> {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
-            if let Some(peer) = self.pick() {
+            if let Some(peer) = self.pick_but(&ended) {
                 return peer;
             }
             changed.await;

@@ -2,25 +2,20 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-
-use crate::call::{Key, Pending};
 use crate::error::{Error, ErrorKind};
-use crate::id::LinkId;
 use crate::mesh::PeerLink;
 use crate::message::codec::{self, Inline, Message};
 use crate::transport::{Lane, Record, Refused};
 use crate::wire;
 
-/// The link number that stands for this host itself.
-pub(super) const LOCAL: LinkId = LinkId(0);
+use super::own::OwnPeer;
 
 /// Where an answer goes.
 #[derive(Clone, Debug)]
 pub(super) enum ReplyRoute {
     Link(Arc<PeerLink>),
     /// The caller is in this process.
-    Local(Pending),
+    Local(Arc<OwnPeer>),
 }
 
 /// A request that must be answered. Dropped without an answer it answers by itself, so that a panic or a forced stop
@@ -50,10 +45,7 @@ impl ReplyTo {
     pub(super) fn answer<R: Message>(mut self, reply: &R) -> Result<(), Error> {
         self.answered = true;
         let sent = codec::encode(reply, |payload| match &self.route {
-            ReplyRoute::Local(pending) => {
-                pending.reply(Key::from_wire(self.correlation), LOCAL, Bytes::copy_from_slice(payload));
-                Ok(())
-            }
+            ReplyRoute::Local(own) => own.reply(self.correlation, payload),
             ReplyRoute::Link(peer) => {
                 let head = wire::reply_head(self.correlation).to_bytes();
                 self.post(
@@ -87,9 +79,7 @@ impl ReplyTo {
 
     fn tell(&self, error: &Error) {
         match &self.route {
-            ReplyRoute::Local(pending) => {
-                pending.fail(Key::from_wire(self.correlation), LOCAL, error.clone());
-            }
+            ReplyRoute::Local(own) => own.fail(self.correlation, error.clone()),
             ReplyRoute::Link(peer) => {
                 let record = wire::reply_failed(self.correlation, error);
                 if let Err(refused) = self.post(

@@ -1,16 +1,14 @@
 //! What generated code registers: the handlers of one channel, or of one node, by kind and packet name.
 
 use std::fmt;
-use std::future::Future;
 use std::sync::Arc;
 
-use crate::error::HandlerError;
 use crate::id::{ChannelName, PacketName};
 use crate::limit::{DEFAULT_WEIGHT, DISPATCH_LIMIT};
 use crate::message::codec::Message;
 
 use super::context::{ChannelTurn, MessageKind, NodeTurn};
-use super::dispatch::{Dispatch, Requests, Sends};
+use super::dispatch::{Call, Dispatch, LendContext, Requests, Sends};
 
 /// One handler: what it takes, and how it is run in turns of the type `T`.
 #[allow(unnameable_types, reason = "only what generated code builds has one")]
@@ -39,7 +37,7 @@ impl<T> fmt::Debug for Handler<T> {
 /// What a [`ServerBuilder`] makes.
 pub trait Server: Sized {
     /// What a handler of it is called with beside its message.
-    type Turn: 'static;
+    type Turn: LendContext;
 
     #[doc(hidden)]
     fn add(&mut self, handler: Handler<Self::Turn>);
@@ -103,6 +101,7 @@ impl Server for ChannelServer {
 #[derive(Clone, Debug)]
 #[must_use = "a server does nothing until it is registered with a host"]
 pub struct NodeServer {
+    pub(crate) dispatch_limit: usize,
     pub(crate) handlers: Vec<Handler<NodeTurn>>,
 }
 
@@ -111,8 +110,17 @@ impl NodeServer {
     pub fn builder<H: Send + Sync + 'static>(handler: H) -> ServerBuilder<H, Self> {
         ServerBuilder {
             handler: Arc::new(handler),
-            server: Self { handlers: Vec::new() },
+            server: Self {
+                dispatch_limit: DISPATCH_LIMIT,
+                handlers: Vec::new(),
+            },
         }
+    }
+
+    /// As [`ChannelServer::dispatch_limit`]. All servers of one node share its queue; the lowest limit holds.
+    pub fn dispatch_limit(mut self, limit: usize) -> Self {
+        self.dispatch_limit = limit;
+        self
     }
 }
 
@@ -138,12 +146,11 @@ impl<H, S: fmt::Debug> fmt::Debug for ServerBuilder<H, S> {
 
 impl<H: Send + Sync + 'static, S: Server> ServerBuilder<H, S> {
     /// Handles requests named `packet`.
-    pub fn request<Q, R, F, Fut>(mut self, packet: &'static str, call: F) -> Self
+    pub fn request<Q, R, F>(mut self, packet: &'static str, call: F) -> Self
     where
         Q: Message,
         R: Message,
-        F: Fn(Arc<H>, S::Turn, Q) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<R, HandlerError>> + Send + 'static,
+        F: for<'a> Call<'a, H, S::Turn, Q, Reply = R>,
     {
         let packet = PacketName::from_static(packet);
         let dispatch = Arc::new(Requests::new(self.handler.clone(), packet.clone(), call));
@@ -153,11 +160,10 @@ impl<H: Send + Sync + 'static, S: Server> ServerBuilder<H, S> {
     }
 
     /// Handles one-way messages named `packet`.
-    pub fn send<M, F, Fut>(mut self, packet: &'static str, call: F) -> Self
+    pub fn send<M, F>(mut self, packet: &'static str, call: F) -> Self
     where
         M: Message,
-        F: Fn(Arc<H>, S::Turn, M) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<(), HandlerError>> + Send + 'static,
+        F: for<'a> Call<'a, H, S::Turn, M, Reply = ()>,
     {
         let packet = PacketName::from_static(packet);
         let dispatch = Arc::new(Sends::new(self.handler.clone(), packet.clone(), call));

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::error::{Error, ErrorKind};
 use crate::id::{ChannelName, MeshName, Rid};
+use crate::limit::GATED_SEND_TIMEOUT;
 use crate::mesh::Hashed;
 
 use super::outbound::{LocalMesh, Outbound};
@@ -78,6 +79,7 @@ impl Way {
         };
         own.unwrap_or(self.outbound.request_timeout())
     }
+
     /// How long sends there may wait, where that is bounded.
     pub(super) fn send_timeout(&self) -> Option<Duration> {
         let own = match &self.target {
@@ -85,6 +87,8 @@ impl Way {
             Target::Node(mesh, _) => mesh.path.timeouts.send,
             Target::Nowhere(_) => None,
         };
+        // A turn that waits keeps its place: turns that wait for each other's, here or on other hosts, end by this alone.
         own.or(self.outbound.send_timeout())
+            .or(self.in_turn.then_some(GATED_SEND_TIMEOUT))
     }
 }

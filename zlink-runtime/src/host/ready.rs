@@ -50,7 +50,7 @@ impl MeshNode<'_> {
     pub async fn linked(&self, rid: &Rid, within: Duration) -> Result<(), CallError> {
         let links = &self.mesh.links;
         let linked = async {
-            links.ready(rid).await;
+            links.ready(rid, &[]).await;
         };
         wait(&self.host.0.outbound, within, linked, || {
             format!("there is no ready link to {rid}{}", hindrances(links))

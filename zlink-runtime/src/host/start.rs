@@ -7,13 +7,13 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
 use crate::channel::{
-    ChannelPath, ChannelServer, HostState, Inbound, InboundConfig, MeshPath, NodeServer, Outbound, PathKind, Queue,
-    Timeouts,
+    ChannelPath, ChannelServer, HostState, Inbound, InboundConfig, MeshPath, NodeServer, Outbound, OwnPeer, PathKind,
+    Queue, Timeouts,
 };
 use crate::error::{ConfigError, ErrorKind, StartError};
 use crate::execution::Workers;
 use crate::id::{Generation, Rid};
-use crate::limit::{DESCRIPTOR_BYTES, DISPATCH_LIMIT};
+use crate::limit::DESCRIPTOR_BYTES;
 use crate::mesh::{Links, LinksConfig, NodeInfo, NodeState, ObjectRole, Operations, Scope};
 use crate::message::codec;
 use crate::permit::HostPermits;
@@ -82,6 +82,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         let rid = mesh.rid.clone();
         let timeouts = timeouts(&mesh.registered);
         let (connect, automatic) = (mesh.connect.clone(), mesh.automatic);
+        let max_record = mesh.registered.socket.max_message;
         let mesh = ground.mesh(mesh).await;
         let path = MeshPath {
             name: mesh.name.clone(),
@@ -92,7 +93,8 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
             published.push(mesh.links.clone());
             searching.push(mesh.links.clone());
         }
-        mesh_paths.push((Arc::new(path), rid, Arc::downgrade(&mesh.inbound)));
+        let own = OwnPeer::new(rid, &mesh.inbound, max_record, ground.permits.clone());
+        mesh_paths.push((Arc::new(path), Arc::new(own)));
         meshes.push((mesh, connect));
     }
     let mut channels = Vec::new();
@@ -256,17 +258,14 @@ impl Ground {
             let kind = PathKind::RouteMesh(name.clone());
             paths.push(self.path(ChannelPath::new(channel.clone(), kind, timeouts)));
         }
-        let node = (!registered.node.is_empty()).then(|| {
+        let node_limit = registered.node.iter().map(|server| server.dispatch_limit).min();
+        let node = node_limit.map(|limit| {
             let handlers = registered
                 .node
                 .into_iter()
-                .flat_map(|NodeServer { handlers }| handlers)
+                .flat_map(|NodeServer { handlers, .. }| handlers)
                 .collect();
-            (
-                name.clone(),
-                handlers,
-                self.queue(DISPATCH_LIMIT, ErrorKind::ShuttingDown),
-            )
+            (name.clone(), handlers, self.queue(limit, ErrorKind::ShuttingDown))
         });
         let served = registered.servers.into_iter().map(|server| {
             let ChannelServer {
@@ -280,7 +279,6 @@ impl Ground {
         let served = served.collect();
         let inbound = Arc::new(Inbound::new(InboundConfig {
             outbound: self.outbound.clone(),
-            permits: self.permits.clone(),
             channels: served,
             node,
             paths,
@@ -336,7 +334,6 @@ impl Ground {
         let inbound = |ground: &Self, channels: Vec<_>, paths| {
             Arc::new(Inbound::new(InboundConfig {
                 outbound: ground.outbound.clone(),
-                permits: ground.permits.clone(),
                 only_calls: channels.is_empty(),
                 channels,
                 node: None,

@@ -213,6 +213,12 @@ fn mesh_plan(mesh: MeshBuilder, store: bool, random: &Random, mistakes: &mut Mis
     for server in &mesh.servers {
         server_mistakes(&place, server, mistakes);
     }
+    if mesh.node.iter().any(|server| server.dispatch_limit == 0) {
+        mistakes.add(
+            &place,
+            "its node has dispatch limit 0, so no handler could run; give at least 1".to_owned(),
+        );
+    }
     handler_mistakes(&place, mesh.node.iter().flat_map(|node| &node.handlers), mistakes);
     if !(1..=PAYLOAD_BYTES).contains(&mesh.socket.max_message) {
         mistakes.add(

@@ -221,13 +221,15 @@ impl Links {
         }
     }
 
-    /// Waits until a link to that peer is ready. Dropping the future is harmless.
-    pub(crate) async fn ready(&self, rid: &Rid) -> Arc<PeerLink> {
+    /// Waits until a link to that peer is ready that is none of those that have `ended`. Dropping the future is harmless.
+    pub(crate) async fn ready(&self, rid: &Rid, ended: &[LinkId]) -> Arc<PeerLink> {
         loop {
             let changed = self.0.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
-            if let Lookup::Ready(peer) = self.find(rid) {
+            if let Lookup::Ready(peer) = self.find(rid)
+                && !ended.contains(&peer.id())
+            {
                 return peer;
             }
             changed.await;

@@ -20,6 +20,7 @@ mod permits;
 mod ready;
 mod records;
 mod reroute;
+mod sends;
 mod startup;
 mod steady;
 mod topology;

@@ -224,6 +224,12 @@ async fn values_out_of_range_are_refused() {
         "dispatch limit 0",
     )
     .await;
+    refuses(
+        mesh(|m| m.serve_node(desk().node().dispatch_limit(0))),
+        "shop",
+        "dispatch limit 0",
+    )
+    .await;
 }
 
 /// REQ: NET-204, NET-704, NET-1006

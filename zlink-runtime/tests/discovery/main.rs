@@ -10,5 +10,6 @@ mod find;
 mod outage;
 mod pause;
 mod restart;
+mod spoof;
 mod start;
 mod virtual_time;

@@ -65,6 +65,22 @@ async fn without_renewals_owned_work_stops_after_the_ttl_less_the_margin() {
     host.shutdown().await.unwrap();
 }
 
+/// Renewal has a thread of its own: whoever blocks the runtime does not lose the lease.
+///
+/// REQ: LS-031
+#[tokio::test]
+async fn a_handler_that_blocks_its_runtime_does_not_cost_the_host_its_lease() {
+    let store = MemoryStore::new();
+    let host = caller(store, "a").location_timing(SHORT).start().await.unwrap();
+    let began = Instant::now();
+    while began.elapsed() < 2 * SHORT.lease_ttl {
+        assert!(admits(&host), "after {:?}", began.elapsed());
+        // The only thread of this runtime.
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    host.shutdown().await.unwrap();
+}
+
 /// Not a test of its own: what the next one stops and lets go on. It obeys what it reads.
 #[test]
 fn child() {

@@ -97,36 +97,25 @@ impl Context<'_> {
             make_server,
             ..
         } = names;
-        let (server, turn, name) = match it.target {
-            Target::Channel => ("rt::ChannelServer", "rt::ChannelTurn", format!("{channel}, ")),
-            Target::Node => ("rt::NodeServer", "rt::NodeTurn", String::new()),
+        let (server, name) = match it.target {
+            Target::Channel => ("rt::ChannelServer", format!("{channel}, ")),
+            Target::Node => ("rt::NodeServer", String::new()),
         };
         self.text.line("");
         self.text
             .line(format_args!("/// A server of `{}`, to register with a host.", it.name));
         self.text.line(format_args!(
-            "pub fn {make_server}(handler: impl {handler}) -> {server} {{"
+            "pub fn {make_server}<H: {handler}>(handler: H) -> {server} {{"
         ));
         self.text.line(format_args!("{server}::builder({name}handler)"));
-        for Member {
-            method,
-            ident,
-            argument,
-            input,
-            ..
-        } in members
-        {
+        for Member { method, ident, .. } in members {
             let register = match method.exchange {
                 Exchange::Send { .. } => "send",
                 Exchange::Request { .. } => "request",
             };
             let packet = &method.packet;
-            let closure = format_args!("|handler: rt::Arc<_>, turn: {turn}, {argument}: {input}| async move {{");
-            self.text.line(format_args!("    .{register}({packet:?}, {closure}"));
-            self.text.line(format_args!(
-                "    {handler}::{ident}(&*handler, &turn.context(), {argument}).await"
-            ));
-            self.text.line("    })");
+            self.text
+                .line(format_args!("    .{register}({packet:?}, <H as {handler}>::{ident})"));
         }
         self.text.line("    .build()");
         self.text.line("}");

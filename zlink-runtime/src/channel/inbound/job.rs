@@ -1,0 +1,175 @@
+//! A call from the queue to its end: what waits there, what it becomes, and what is said where it cannot. It must not know
+//! which link it came over.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use crate::error::{Error, ErrorKind};
+use crate::execution::{self, Abandoned, Job};
+use crate::id::Rid;
+use crate::message::CONTENT_TYPE;
+use crate::message::metadata::MetadataView;
+use crate::transport::BoxFuture;
+use crate::wire::Span;
+
+use super::super::context::{ChannelTurn, NodeTurn, Turn};
+use super::super::dispatch::Refusal;
+use super::super::reply::ReplyTo;
+use super::{Entry, Handlers, refuse};
+
+/// A call that waits in its queue.
+pub(crate) struct CallJob {
+    pub(super) entry: Arc<Entry>,
+    pub(super) source: Option<Rid>,
+    pub(super) record: Bytes,
+    pub(super) metadata: Span,
+    pub(super) content_type: Span,
+    pub(super) payload: Span,
+    pub(super) deadline: Option<Instant>,
+    /// Of a request.
+    pub(super) reply: Option<ReplyTo>,
+}
+
+impl Job for CallJob {
+    type Turn = CallTurn;
+
+    fn start(self, now: Instant) -> Option<CallTurn> {
+        if self.deadline.is_some_and(|deadline| deadline <= now) {
+            // Its caller has ended it; an answer would find nobody.
+            if let Some(reply) = self.reply {
+                reply.fail(&Error::not_executed(
+                    ErrorKind::DeadlineExceeded,
+                    "the deadline passed before it could start",
+                ));
+            }
+            return None;
+        }
+        let is_request = self.reply.is_some();
+        match self.begin() {
+            (entry, Ok(running)) => running.map(|running| CallTurn {
+                span: entry.span(),
+                running,
+                entry,
+                is_request,
+            }),
+            (entry, Err(refusal)) => {
+                refuse(&entry.drops, "decode_error", entry.handlers.surface(), refusal);
+                None
+            }
+        }
+    }
+
+    fn name(&self) -> String {
+        self.entry.name(self.reply.is_some())
+    }
+
+    fn abandon(self) {
+        let error = Error::not_executed(ErrorKind::ShuttingDown, "the host stopped before the call could start");
+        refuse(
+            &self.entry.drops,
+            "shutdown",
+            self.entry.handlers.surface(),
+            Refusal {
+                error,
+                reply: self.reply,
+            },
+        );
+    }
+}
+
+/// A call whose handler has begun.
+pub(crate) struct CallTurn {
+    running: BoxFuture<'static, ()>,
+    entry: Arc<Entry>,
+    is_request: bool,
+    /// What handlers log stands inside it, where somebody looks.
+    span: Option<Box<tracing::Span>>,
+}
+
+impl execution::Turn for CallTurn {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(span) = &self.span else {
+            return self.running.as_mut().poll(cx);
+        };
+        let ended = span.in_scope(|| self.running.as_mut().poll(cx));
+        if ended.is_ready() {
+            tracing::debug!(target: "zlink::flow", parent: &**span, phase = "handled");
+        }
+        ended
+    }
+
+    fn name(&self) -> String {
+        self.entry.name(self.is_request)
+    }
+
+    fn abandon(self, why: Abandoned) {
+        // The reply route inside the future answers when it is dropped.
+        let (reason, text) = match &why {
+            Abandoned::Panicked(text) => ("handler_exception", text.as_str()),
+            Abandoned::Stopped => ("shutdown", "the host stopped before the handler ended"),
+        };
+        let action = if self.is_request { "reply_error" } else { "drop" };
+        tracing::error!(
+            target: "zlink::dispatch", event_id = "zlink.dispatch_error", surface = self.entry.handlers.surface(),
+            packet_name = %self.entry.packet, outcome = "failed", reason, action, text
+        );
+    }
+}
+
+impl CallJob {
+    /// Makes the handler's future; `None` where no handler is there.
+    fn begin(self) -> (Arc<Entry>, Result<Option<BoxFuture<'static, ()>>, Refusal>) {
+        let Self {
+            entry,
+            source,
+            record,
+            metadata,
+            content_type,
+            payload,
+            deadline: _,
+            reply,
+        } = self;
+        if let Some(problem) = problem(metadata.of(&record), content_type.of(&record)) {
+            let error = Error::not_executed(ErrorKind::ProtocolError, problem);
+            return (entry, Err(Refusal { error, reply }));
+        }
+        let turn = Turn {
+            entry: entry.clone(),
+            metadata: if metadata.is_empty() {
+                Bytes::new()
+            } else {
+                metadata.share(&record)
+            },
+            correlation: reply.as_ref().map(ReplyTo::correlation),
+        };
+        let payload = payload.of(&record);
+        let request = reply.is_some();
+        let started = match (&entry.handlers, source) {
+            (Handlers::Channel(channel, handlers), _) => handlers.get(request).map(|dispatch| {
+                let channel = channel.clone();
+                dispatch.start(ChannelTurn { turn, channel }, payload, reply)
+            }),
+            (Handlers::Node(mesh, handlers), Some(source)) => handlers.get(request).map(|dispatch| {
+                let mesh = mesh.clone();
+                dispatch.start(NodeTurn { turn, mesh, source }, payload, reply)
+            }),
+            (Handlers::Node(..), None) => None,
+        };
+        let started = started.transpose();
+        (entry, started)
+    }
+}
+
+/// What is wrong with what stands beside a payload.
+fn problem(metadata: &[u8], content_type: &[u8]) -> Option<String> {
+    if !content_type.is_empty() && content_type != CONTENT_TYPE.as_bytes() {
+        return Some("the content type is unknown here".to_owned());
+    }
+    if metadata.is_empty() {
+        return None;
+    }
+    MetadataView::parse(metadata).err().map(|error| error.to_string())
+}

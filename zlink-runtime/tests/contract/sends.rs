@@ -1,0 +1,272 @@
+//! Calls on their way out: waits for servers, for room and for permits, their one deadline, and the own node as a target.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use zlink_generated::contract::{DeskHandler, Note, ORDERS, desk_client, desk_server, orders_client};
+use zlink_runtime::error::{ErrorKind, Execution};
+use zlink_runtime::id::Rid;
+use zlink_runtime::prelude::*;
+
+use super::kit::*;
+
+/// A link that ends under a call is no reason not to wait for the next server.
+///
+/// REQ: CH-308, EX-96, ERR-603
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_server_request_that_nobody_took_waits_for_a_server() {
+    for round in 0..15 {
+        let mut listener = Raw::listen("raw").await;
+        let endpoint = listener.endpoint();
+        let c = Host::builder()
+            .client_server(|channel| channel.client(ORDERS).connect(endpoint))
+            .start()
+            .await
+            .unwrap();
+        let raw = listener.accept().await;
+        raw.admit(&hello_that_serves(Way::ClientServer)).await;
+        until("the server to be known", || candidates(&c) == 1).await;
+        let callers: Vec<_> = (0..8)
+            .map(|_| {
+                let orders = orders_client(&c);
+                tokio::spawn(async move {
+                    let mut ends = Vec::new();
+                    let begin = Instant::now();
+                    while begin.elapsed() < Duration::from_millis(40) {
+                        let call = orders.ask(note("", 65)).timeout(Duration::from_millis(1)).await;
+                        ends.push(failure(call));
+                    }
+                    ends
+                })
+            })
+            .collect();
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        raw.leave();
+        for caller in callers {
+            for end in caller.await.unwrap() {
+                assert_ne!(
+                    end,
+                    (ErrorKind::Unavailable, Execution::NotExecuted),
+                    "round {round}: it ended at once instead of waiting for a server"
+                );
+            }
+        }
+    }
+}
+
+/// REQ: EX-88, MSG-104
+#[tokio::test]
+async fn one_send_timeout_covers_the_wait_for_a_server_and_the_wait_for_room() {
+    let mut listener = Raw::listen("raw").await;
+    let endpoint = listener.endpoint();
+    let c = Host::builder()
+        .client_server(|channel| channel.client(ORDERS).connect(endpoint))
+        .send_timeout(Duration::from_millis(1500))
+        .start()
+        .await
+        .unwrap();
+    let raw = listener.accept().await;
+    let begin = Instant::now();
+    let orders = orders_client(&c);
+    let sending = tokio::spawn(async move { (orders.tell(note("", 1)).await, begin.elapsed()) });
+    tokio::time::sleep(Duration::from_millis(1000)).await;
+    raw.announce(1, true);
+    raw.admit(&hello_that_serves(Way::ClientServer)).await;
+    until("the server to be known", || candidates(&c) == 1).await;
+    let (end, took) = soon("the end", sending).await.unwrap();
+    assert_eq!(failure(end), (ErrorKind::DeadlineExceeded, Execution::NotExecuted));
+    assert!(
+        took < Duration::from_millis(2300),
+        "1.5 s was configured, it took {took:?}"
+    );
+}
+
+/// REQ: CH-207, EX-12, EX-83, MSG-104
+#[tokio::test]
+async fn a_send_to_the_own_node_ends_at_the_send_timeout() {
+    let desk = Desk::new("s");
+    let s = node("s", |mesh| mesh.serve_node(desk.node().dispatch_limit(2)))
+        .max_queued_jobs(1)
+        .send_timeout(Duration::from_millis(200))
+        .start()
+        .await
+        .unwrap();
+    // Two turns that hold, one job in the queue: no permit is left.
+    let direct = desk_client(&s, &SHOP, rid_of(&s));
+    for number in 0..3 {
+        soon("a send", direct.tell(note("hold", number))).await.unwrap();
+    }
+    desk.reached(2).await;
+    let end = failure(soon("the send timeout", direct.tell(note("", 999))).await);
+    assert_eq!(end, (ErrorKind::DeadlineExceeded, Execution::NotExecuted));
+}
+
+/// The own node is asked like any other.
+///
+/// REQ: CH-207, MSG-804
+#[tokio::test]
+async fn the_own_node_takes_no_larger_message_than_others() {
+    let desk = Desk::new("s");
+    let own = node("s", |mesh| mesh.serve_node(desk.node()).max_message(100_000));
+    let own = own.start().await.unwrap();
+    let direct = desk_client(&own, &SHOP, rid_of(&own));
+    let end = direct.tell(heavy(1, 200_000)).await;
+    assert!(end.is_err(), "another node refuses it before it is sent: {end:?}");
+    let reply = direct.ask(note("weigh", 50_000)).await.unwrap();
+    assert_eq!(reply.body.len(), 50_000);
+    let end = failure(direct.ask(note("weigh", 200_000)).await);
+    assert_eq!(end, (ErrorKind::InternalFailure, Execution::Unknown));
+}
+
+/// A send that its task has looked at once and not since holds nobody else up.
+///
+/// REQ: PM-35, PM-36, PM-60
+#[tokio::test]
+async fn a_local_send_that_is_not_polled_holds_nobody_up() {
+    let desk = Desk::new("s");
+    let s = node("s", |mesh| mesh.serve_node(desk.node().dispatch_limit(2)))
+        .max_queued_jobs(1)
+        .start()
+        .await
+        .unwrap();
+    let c = node("c", |mesh| mesh.connect(endpoint(&s))).start().await.unwrap();
+    linked(&c, &rid_of(&s)).await;
+    let direct = desk_client(&s, &SHOP, rid_of(&s));
+    for number in 0..3 {
+        soon("a send", direct.tell(note("hold", number))).await.unwrap();
+    }
+    desk.reached(2).await;
+    let mut kept = Box::pin(direct.tell(note("", 999)).into_future());
+    let first = poll_fn(|cx| Poll::Ready(kept.as_mut().poll(cx))).await;
+    assert!(first.is_pending());
+    desk.gate().open();
+    desk.reached(3).await;
+    settle().await;
+    let other = desk_client(&c, &SHOP, rid_of(&s)).ask(note("", 65)).timeout(SOON);
+    let other = other.await;
+    assert!(
+        other.is_ok(),
+        "another peer is not served: {other:?}; {:?}",
+        s.status().jobs
+    );
+    drop(kept);
+}
+
+/// REQ: NET-1007, EX-82
+#[tokio::test]
+async fn a_request_that_waits_for_a_server_does_not_hold_a_shutdown_up() {
+    let c = Host::builder()
+        .client_server(|channel| {
+            channel
+                .client(ORDERS)
+                .connect(format!("tcp://127.0.0.1:{}", free_port()))
+        })
+        .start()
+        .await
+        .unwrap();
+    let waiting = spawn(orders_client(&c).ask(note("", 1)));
+    settle().await;
+    let begin = Instant::now();
+    let _ = soon("the stop of a host that does nothing", c.shutdown()).await;
+    assert!(begin.elapsed() < Duration::from_secs(5));
+    assert_eq!(failure(waiting.await.unwrap()).0, ErrorKind::ShuttingDown);
+}
+
+/// Sends `number` messages to its own node.
+#[derive(Clone)]
+struct Selfish(Arc<AtomicUsize>, Arc<tokio::sync::Barrier>);
+
+impl DeskHandler for Selfish {
+    async fn ask(&self, context: &NodeContext<'_>, request: Note) -> Result<Note, HandlerError> {
+        let own = desk_client(context, &SHOP, Rid::new("s").unwrap());
+        if request.number > 0 {
+            // All turns that there may be are under way.
+            self.1.wait().await;
+        }
+        for number in 0..request.number {
+            // A failure would be fine, and is what EX-83 promises after 5 s.
+            let _ = own.tell(note("", number)).await;
+        }
+        Ok(request)
+    }
+
+    async fn tell(&self, _: &NodeContext<'_>, _: Note) -> Result<(), HandlerError> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// Handlers that send to their own node, all turns busy with it: the host must come back.
+///
+/// REQ: EX-83, EX-34
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn handlers_that_send_to_their_own_node_do_not_stop_it_for_good() {
+    let selfish = Selfish(Arc::default(), Arc::new(tokio::sync::Barrier::new(256)));
+    let s = node("s", |mesh| mesh.serve_node(desk_server(selfish.clone())))
+        .max_queued_jobs(64)
+        .start()
+        .await
+        .unwrap();
+    let direct = desk_client(&s, &SHOP, rid_of(&s));
+    let long = Duration::from_secs(60);
+    let calls: Vec<_> = (0..256)
+        .map(|_| spawn(direct.ask(note("", 65)).timeout(long)))
+        .collect();
+    for call in calls {
+        let end = call.await.unwrap();
+        assert!(end.is_ok(), "{end:?}; {:?}", s.status().jobs);
+    }
+    let probe = direct.ask(note("", 0)).timeout(SOON).await;
+    assert!(probe.is_ok(), "{probe:?}; {:?}", s.status().jobs);
+    assert!(selfish.0.load(Ordering::Relaxed) >= 64, "what was taken is handled");
+}
+
+/// A panic whose payload panics when it is dropped, with a payload that does so too.
+struct Bomb(u32);
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        if self.0 > 0 {
+            std::panic::panic_any(Bomb(self.0 - 1));
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Bomber;
+
+impl DeskHandler for Bomber {
+    async fn ask(&self, _: &NodeContext<'_>, request: Note) -> Result<Note, HandlerError> {
+        if request.text == "bomb" {
+            std::panic::panic_any(Bomb(u32::try_from(request.number).unwrap()));
+        }
+        Ok(request)
+    }
+
+    async fn tell(&self, _: &NodeContext<'_>, _: Note) -> Result<(), HandlerError> {
+        Ok(())
+    }
+}
+
+/// REQ: ERR-702
+#[tokio::test]
+async fn no_panic_of_a_handler_takes_a_worker_along() {
+    let s = node("s", |mesh| mesh.serve_node(desk_server(Bomber)))
+        .workers(1)
+        .start()
+        .await
+        .unwrap();
+    let direct = desk_client(&s, &SHOP, rid_of(&s));
+    for depth in 0..4 {
+        let end = direct.ask(note("bomb", depth)).timeout(SOON).await;
+        assert_eq!(failure(end).0, ErrorKind::InternalFailure, "depth {depth}");
+        let probe = direct.ask(note("", 0)).timeout(SOON).await;
+        assert!(
+            probe.is_ok(),
+            "after a bomb of depth {depth} the host serves nobody: {probe:?}"
+        );
+    }
+}

@@ -1,17 +1,8 @@
 //! The code of the benchmarks' schema, and a gRPC service described in Rust, so that nobody needs protoc.
 
-use std::path::PathBuf;
-
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=schemas/bench.yaml");
-    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    let schema = match zlink_codegen::load("schemas/bench.yaml") {
-        Ok(schema) => schema,
-        Err(_) => panic!("schemas/bench.yaml has mistakes"),
-    };
-    let text = zlink_codegen::backend::rust::include(&schema, &Default::default()).expect("generated code");
-    std::fs::write(out.join("bench.rs"), text).expect("write to OUT_DIR");
+    zlink_codegen::compile("schemas/bench.yaml");
 
     let call = tonic_build::manual::Method::builder()
         .name("call")

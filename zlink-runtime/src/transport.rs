@@ -171,7 +171,8 @@ pub trait Link: Send + Sync + fmt::Debug {
     /// Tells the peer this host's receive flow, ahead of what waits, unless a newer value was already told.
     fn announce(&self, flow: Flow);
 
-    /// What holds this link's data still at this moment. While anything does, its probe limit is frozen.
+    /// What holds this link's data still at this moment. While anything does, its probe limit is frozen, as it is while
+    /// [`LinkStats::moved`] rises.
     fn held(&self) -> Held;
 
     /// Ends the link. With a `linger`, what was taken is sent first, for at most that long. The sink hears
@@ -258,6 +259,9 @@ pub struct LinkStats {
     pub messages_sent: u64,
     /// Times the peer told us to pause.
     pub pauses: u64,
+    /// Pieces of records that were read or written while more of their record was to follow. While it rises, what stands
+    /// behind such a record cannot be heard yet, a probe or its answer among it.
+    pub moved: u64,
 }
 
 /// Takes what a link receives. Called on the link's own tasks, in order per lane: it must not block or run handlers.

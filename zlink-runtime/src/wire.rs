@@ -59,6 +59,14 @@ pub(crate) fn is_flow(record: &[u8]) -> bool {
     record.get(1).is_some_and(|kind| *kind == RecordKind::Flow.to_wire())
 }
 
+/// Whether a record is the link's own business: neither a call nor a reply.
+pub(crate) fn is_service(record: &[u8]) -> bool {
+    record.get(1).is_some_and(|kind| *kind < FIRST_CALL_KIND)
+}
+
+/// Record kinds from here on belong to calls.
+pub(crate) const FIRST_CALL_KIND: u8 = 16;
+
 /// Takes off a request's remaining time what it has `waited` since its head was written, whole milliseconds of it, and
 /// leaves it one. Other records have none.
 pub fn spend(record: &mut [u8], waited: Duration) {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use billing::{BillingHandler, Charge, Receipt};
+use zlink_runtime::location::{MemoryStore, StoreSource};
 use zlink_runtime::prelude::*;
 
 zlink_runtime::include_schema!("billing");
@@ -38,6 +39,26 @@ async fn calling_node() -> Result<Host, Failure> {
             .client(billing::BILLING)
     });
     Ok(host.start().await?)
+}
+
+/// The store is `"sqlite:///var/lib/shop.db"` (cargo feature `sqlite`), or a `MemoryStore` for hosts within one process.
+async fn node_that_is_found(store: impl Into<StoreSource>, payments: impl BillingHandler) -> Result<Host, Failure> {
+    let server = billing::server(payments);
+    let host = Host::builder()
+        .location_store(store)
+        .mesh("shop", |mesh| mesh.serve(server));
+    Ok(host.start().await?)
+}
+
+async fn node_that_finds(store: impl Into<StoreSource>) -> Result<Host, Failure> {
+    let host = Host::builder()
+        .location_store(store)
+        .mesh("shop", |mesh| mesh.client(billing::BILLING));
+    let host = host.start().await?;
+    host.mesh("shop")?
+        .ready(billing::BILLING, 1, Duration::from_secs(5))
+        .await?; // somebody is there to call
+    Ok(host)
 }
 
 struct Payments;
@@ -81,4 +102,14 @@ async fn a_mesh_carries_the_same_call() -> Result<(), Failure> {
     assert_eq!(answer.await??, "R-7");
     calling.shutdown().await?;
     Ok(serving.shutdown().await?)
+}
+
+#[tokio::test]
+async fn nodes_find_each_other_through_a_store() -> Result<(), Failure> {
+    let store = MemoryStore::new();
+    let found = node_that_is_found(store.clone(), Payments).await?;
+    let finds = node_that_finds(store).await?;
+    assert_eq!(receipt(&finds).await?, "R-7");
+    finds.shutdown().await?;
+    Ok(found.shutdown().await?)
 }

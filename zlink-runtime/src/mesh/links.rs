@@ -74,6 +74,8 @@ pub(super) struct Inner {
     listener: Mutex<Option<Box<dyn Listener>>>,
     ticker: Mutex<Option<JoinHandle<()>>>,
     changed: Notify,
+    /// Peers have changed, and the floor above is told soon.
+    stale: AtomicBool,
     /// Links that were accepted before this side is [open](Links::open); `None` from then on.
     early: Mutex<Option<Vec<Arc<dyn Link>>>>,
 }
@@ -112,13 +114,15 @@ impl Links {
             listener: Mutex::new(None),
             ticker: Mutex::new(None),
             changed: Notify::new(),
+            stale: AtomicBool::new(false),
             early: Mutex::new(Some(Vec::new())),
         });
-        let ticking = inner.clone();
+        let ticking = inner.this.clone();
         *inner.ticker.lock() = Some(inner.runtime.spawn(async move {
             loop {
                 tokio::time::sleep(TICK).await;
-                ticking.tick(clock::now());
+                let Some(inner) = ticking.upgrade() else { return };
+                inner.tick(clock::now());
             }
         }));
         Self(inner)
@@ -133,7 +137,7 @@ impl Links {
         endpoint: &Endpoint,
         advertise: impl FnOnce(&Endpoint) -> Endpoint + Send,
     ) -> Result<Endpoint, TransportError> {
-        let acceptor = Arc::new(Accepting(self.0.clone()));
+        let acceptor = Arc::new(Accepting(self.0.this.clone()));
         let listener = self.0.transport.bind(endpoint, self.0.offer(), acceptor).await?;
         let advertised = advertise(listener.endpoint());
         advertised.as_str().clone_into(&mut self.0.local.lock().endpoint);
@@ -274,7 +278,7 @@ impl Links {
         }
         let links: Vec<_> = self.0.table.lock().links().cloned().collect();
         for peer in links {
-            self.0.tell_changes(&peer);
+            self.0.owe(&peer, |_| {});
         }
         true
     }
@@ -374,15 +378,17 @@ impl fmt::Debug for Links {
     }
 }
 
-struct Accepting(Arc<Inner>);
+/// Of the listener, which must not keep alive what holds it.
+struct Accepting(Weak<Inner>);
 
 impl Acceptor for Accepting {
     fn accepted(&self, link: Arc<dyn Link>) {
+        let Some(inner) = self.0.upgrade() else { return };
         // The listener bounds how many there can be.
-        if let Some(early) = &mut *self.0.early.lock() {
+        if let Some(early) = &mut *inner.early.lock() {
             return early.push(link);
         }
-        self.0.accept(link);
+        inner.accept(link);
     }
 }
 
@@ -486,11 +492,26 @@ impl Inner {
         self.changed.notify_waiters();
     }
 
+    /// Takes a live change of a peer. The floor above is told on a task of its own, once for all that came meanwhile:
+    /// what it does with it takes long enough that one peer could hold a thread with it.
     pub(super) fn update(&self, from: &PeerLink, update: wire::Update) -> Result<(), String> {
-        if self.table.lock().update(from, update)? {
-            self.publish();
+        if self.table.lock().update(from, update)? && !self.stale.swap(true, Ordering::AcqRel) {
+            let this = self.this.clone();
+            self.runtime.spawn(async move {
+                if let Some(inner) = this.upgrade() {
+                    inner.stale.store(false, Ordering::Release);
+                    inner.publish();
+                }
+            });
         }
         Ok(())
+    }
+
+    /// Nothing more can be sent to that peer on its link.
+    pub(super) fn ending(&self, peer: &PeerLink) {
+        if self.table.lock().ending(peer, clock::now()) {
+            self.publish();
+        }
     }
 
     pub(super) fn lost(&self, peer: &Arc<PeerLink>, reason: &CloseReason) {

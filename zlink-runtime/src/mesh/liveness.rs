@@ -11,6 +11,8 @@ pub(super) struct Liveness {
     outstanding: Option<u64>,
     next_probe: Instant,
     limit: Instant,
+    /// How far large records had come.
+    moved: u64,
 }
 
 /// What is to be done.
@@ -29,11 +31,14 @@ impl Liveness {
             outstanding: None,
             next_probe: ready + PROBE_INTERVAL,
             limit: ready + PROBE_LIMIT,
+            moved: 0,
         }
     }
 
-    /// Looks at the clock. While the link's data is `held`, on purpose, its limit does not run.
-    pub(super) fn tick(&mut self, now: Instant, held: bool) -> Action {
+    /// Looks at the clock. While the link's data is `held`, on purpose, its limit does not run; nor does it while
+    /// `moved` rises, since no probe and no answer can pass the large record that is under way.
+    pub(super) fn tick(&mut self, now: Instant, held: bool, moved: u64) -> Action {
+        let held = std::mem::replace(&mut self.moved, moved) != moved || held;
         if held {
             self.limit = now + PROBE_LIMIT;
         }
@@ -73,30 +78,30 @@ mod tests {
     async fn one_probe_is_repeated_until_its_own_answer_comes() {
         let start = Instant::now();
         let mut link = Liveness::new(start);
-        assert_eq!(link.tick(at(start, 4), false), Action::Nothing);
-        assert_eq!(link.tick(at(start, 5), false), Action::Probe(1));
-        assert_eq!(link.tick(at(start, 6), false), Action::Nothing);
+        assert_eq!(link.tick(at(start, 4), false, 0), Action::Nothing);
+        assert_eq!(link.tick(at(start, 5), false, 0), Action::Probe(1));
+        assert_eq!(link.tick(at(start, 6), false, 0), Action::Nothing);
         assert_eq!(
-            link.tick(at(start, 10), false),
+            link.tick(at(start, 10), false, 0),
             Action::Probe(1),
             "the same one, as it was not answered"
         );
         link.answered(at(start, 11), 2);
         link.answered(at(start, 11), 0);
         assert_eq!(
-            link.tick(at(start, 15), false),
+            link.tick(at(start, 15), false, 0),
             Action::Expired,
             "foreign answers restart nothing"
         );
 
         let mut link = Liveness::new(start);
-        assert_eq!(link.tick(at(start, 5), false), Action::Probe(1));
+        assert_eq!(link.tick(at(start, 5), false, 0), Action::Probe(1));
         link.answered(at(start, 6), 1);
-        assert_eq!(link.tick(at(start, 10), false), Action::Probe(2));
+        assert_eq!(link.tick(at(start, 10), false, 0), Action::Probe(2));
         link.answered(at(start, 14), 1);
-        assert_eq!(link.tick(at(start, 20), false), Action::Probe(2));
+        assert_eq!(link.tick(at(start, 20), false, 0), Action::Probe(2));
         assert_eq!(
-            link.tick(at(start, 21), false),
+            link.tick(at(start, 21), false, 0),
             Action::Expired,
             "15 s after the answer of second 6"
         );
@@ -108,14 +113,30 @@ mod tests {
         let start = Instant::now();
         let mut link = Liveness::new(start);
         for second in 1..100 {
-            assert_eq!(link.tick(at(start, second), true), Action::Nothing);
+            assert_eq!(link.tick(at(start, second), true, 0), Action::Nothing);
         }
-        assert_eq!(link.tick(at(start, 100), false), Action::Probe(1));
-        assert_eq!(link.tick(at(start, 113), false), Action::Probe(1));
+        assert_eq!(link.tick(at(start, 100), false, 0), Action::Probe(1));
+        assert_eq!(link.tick(at(start, 113), false, 0), Action::Probe(1));
         assert_eq!(
-            link.tick(at(start, 114), false),
+            link.tick(at(start, 114), false, 0),
             Action::Expired,
             "15 s after second 99"
+        );
+    }
+
+    /// REQ: PM-84
+    #[tokio::test(start_paused = true)]
+    async fn the_limit_stands_still_only_while_a_large_record_moves() {
+        let start = Instant::now();
+        let mut link = Liveness::new(start);
+        for second in 1..100 {
+            assert_eq!(link.tick(at(start, second), false, second), Action::Nothing);
+        }
+        assert_eq!(link.tick(at(start, 113), false, 99), Action::Probe(1));
+        assert_eq!(
+            link.tick(at(start, 114), false, 99),
+            Action::Expired,
+            "15 s after it moved last"
         );
     }
 }

@@ -30,19 +30,27 @@ pub(crate) struct PeerLink {
     retire_sent: AtomicBool,
     retire_received: AtomicBool,
     liveness: Mutex<Liveness>,
-    /// An answer to a probe waits for room.
-    answering: AtomicBool,
-    told: Mutex<Told>,
+    owed: Mutex<Owed>,
     runtime: Handle,
 }
 
-/// What the peer was told of this side.
-#[derive(Debug)]
-pub(super) struct Told {
-    /// The last revision that was sent.
-    pub(super) revision: u64,
-    /// An update waits for room. What changes meanwhile goes out behind it, in one.
+/// The service records that this side has yet to send on a link.
+#[derive(Debug, Default)]
+pub(super) struct Owed {
+    /// One of them waits for room.
     pub(super) waits: bool,
+    /// That this side takes the link as ready.
+    pub(super) ready: bool,
+    /// The answer to that probe.
+    pub(super) answer: Option<u64>,
+    /// What waits for room is an answer: until it comes, a peer only repeats what it asked.
+    pub(super) answers: bool,
+    /// That probe.
+    pub(super) probe: Option<u64>,
+    /// The revision of this side that the peer was told; a later one is owed.
+    pub(super) told: u64,
+    /// That this side needs the link no more.
+    pub(super) retire: bool,
 }
 
 impl PeerLink {
@@ -59,10 +67,9 @@ impl PeerLink {
             retire_sent: AtomicBool::new(false),
             retire_received: AtomicBool::new(false),
             liveness: Mutex::new(Liveness::new(ready)),
-            answering: AtomicBool::new(false),
-            told: Mutex::new(Told {
-                revision: told,
-                waits: false,
+            owed: Mutex::new(Owed {
+                told,
+                ..Owed::default()
             }),
             runtime: Handle::current(),
         }
@@ -120,13 +127,8 @@ impl PeerLink {
         &self.liveness
     }
 
-    /// Notes whether an answer to a probe waits for room. Returns what was noted before.
-    pub(super) fn set_answering(&self, answering: bool) -> bool {
-        self.answering.swap(answering, Ordering::AcqRel)
-    }
-
-    pub(super) fn told(&self) -> MutexGuard<'_, Told> {
-        self.told.lock()
+    pub(super) fn owed(&self) -> MutexGuard<'_, Owed> {
+        self.owed.lock()
     }
 
     pub(super) fn retire(&self) {

@@ -217,12 +217,10 @@ impl LinkSink {
         let peer = Arc::new(PeerLink::new(link, &mut info, max_record, self.told, now));
         let placed = self.links.place(&peer, info, || {
             self.link.admit(max_record);
-            if local.scope.is_mesh() && self.link.peer().dialled {
-                self.links.control(&peer, wire::service(RecordKind::Ready, &[]));
-            }
             let _ = self.peer.set(peer.clone());
-            // While a handshake is under way, changes go past it.
-            self.links.tell_changes(&peer);
+            // While a handshake is under way, changes go past it: they follow now.
+            let ready = local.scope.is_mesh() && self.link.peer().dialled;
+            self.links.owe(&peer, |owed| owed.ready = ready);
         });
         if let Placed::Refused(refusal) = placed {
             return self.refuse(refusal, Some(rid));
@@ -340,7 +338,7 @@ impl LinkSink {
     /// A record of the mesh itself, on a ready link.
     fn service(&self, peer: &Arc<PeerLink>, record: &Bytes) {
         match wire::parse(record) {
-            Ok(Incoming::Probe(id)) => self.links.answer_probe(peer, id),
+            Ok(Incoming::Probe(id)) => self.links.owe(peer, |owed| owed.answer = (!owed.answers).then_some(id)),
             Ok(Incoming::ProbeAck(id)) => peer.liveness().lock().answered(clock::now(), id),
             Ok(Incoming::Service(RecordKind::Update, body)) => match codec::decode::<wire::Update>(body.of(record)) {
                 Ok(update) => match self.links.update(peer, update) {
@@ -368,18 +366,21 @@ impl LinkSink {
     }
 }
 
-/// Record kinds from here on belong to the floor above.
-const FIRST_CALL_KIND: u8 = 16;
-
 impl Sink for LinkSink {
     fn record(&self, _lane: Lane, record: Bytes, permit: Option<Permit>, at: Instant) {
         match self.peer.get() {
             None => self.handshake(&record),
             Some(peer) => match record.get(1) {
-                Some(kind) if *kind >= FIRST_CALL_KIND => self.links.upcall().record(peer, record, permit, at),
+                Some(kind) if *kind >= wire::FIRST_CALL_KIND => self.links.upcall().record(peer, record, permit, at),
                 // The permit returns when this bounded work is done.
                 _ => self.service(peer, &record),
             },
+        }
+    }
+
+    fn ending(&self) {
+        if let Some(peer) = self.peer.get() {
+            self.links.ending(peer);
         }
     }
 

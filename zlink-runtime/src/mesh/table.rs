@@ -116,12 +116,9 @@ impl Table {
         placed
     }
 
-    /// A link has ended. Only that one goes: a later link of the same peer stays. Returns whether it was in use.
-    pub(super) fn remove(&mut self, link: &PeerLink, in_order: bool, now: Instant) -> bool {
-        self.links.remove(&link.id());
-        if self.keyed_by_link {
-            return false;
-        }
+    /// Nothing more can be sent on a link. What came on it may still wait to be read. Only that one goes: a later link
+    /// of the same peer stays. Returns whether it was in use.
+    pub(super) fn ending(&mut self, link: &PeerLink, now: Instant) -> bool {
         let Some(entry) = self.peers.get_mut(link.rid()) else {
             return false;
         };
@@ -130,13 +127,23 @@ impl Table {
         }
         // Another one can only be there while it retires; it takes nothing new, and the intent dials again.
         entry.ready = None;
-        if in_order && entry.info.is_draining() {
-            self.peers.remove(link.rid());
-        } else {
-            entry.lost = Some(now);
-            self.bound_lost();
-        }
+        entry.lost = Some(now);
+        self.bound_lost();
         true
+    }
+
+    /// A link has ended. Returns whether that changes how its peer stands.
+    pub(super) fn remove(&mut self, link: &PeerLink, in_order: bool, now: Instant) -> bool {
+        self.links.remove(&link.id());
+        let used = self.ending(link, now);
+        let gone = self.peers.get(link.rid()).is_some_and(|entry| {
+            let same_run = entry.info.generation == link.generation();
+            in_order && same_run && entry.ready.is_none() && entry.info.is_draining()
+        });
+        if gone {
+            self.peers.remove(link.rid());
+        }
+        used || gone
     }
 
     /// Forgets the peer that was lost first where too many are remembered: who comes under ever new RIDs must not make

@@ -14,55 +14,74 @@ use crate::wire::{self, RecordKind};
 use super::info::{NodeInfo, channels_to_wire};
 use super::links::{Inner, PEER_MEMORY, TICK};
 use super::liveness::Action;
-use super::peer::PeerLink;
+use super::peer::{Owed, PeerLink};
 
 impl Inner {
-    /// Tells a peer how this side stands now, unless it knows. One update at most waits for room; where more has changed
-    /// until it is sent, one more follows it, with the newest values.
-    pub(super) fn tell_changes(&self, peer: &Arc<PeerLink>) {
-        let mut told = peer.told();
-        if told.waits {
+    /// Sends what this side owes a peer, after `what` was added. Where there is no room, one record waits in line, and
+    /// what comes up meanwhile goes behind it, the newest of each kind: a link holds few of these.
+    pub(super) fn owe(&self, peer: &Arc<PeerLink>, what: impl FnOnce(&mut Owed)) {
+        let mut owed = peer.owed();
+        what(&mut owed);
+        if owed.waits {
             return;
         }
-        let Some((revision, record)) = self.change_since(told.revision) else {
-            return;
-        };
-        match peer.link().try_send(
-            Lane::Data,
-            Record {
-                head: &record,
-                payload: &[],
-            },
-        ) {
-            Ok(()) => told.revision = revision,
-            Err(Refused::Full) => {
-                told.waits = true;
-                drop(told);
-                if let Some(links) = self.this.upgrade() {
-                    self.runtime
-                        .spawn(links.tell_when_there_is_room(peer.clone(), revision, record));
+        while let Some(record) = self.next_owed(&mut owed) {
+            let sent = peer.link().try_send(
+                Lane::Data,
+                Record {
+                    head: &record,
+                    payload: &[],
+                },
+            );
+            match sent {
+                Ok(()) => {}
+                Err(Refused::Full) => {
+                    if let Some(links) = self.this.upgrade() {
+                        owed.waits = true;
+                        self.runtime.spawn(links.send_when_there_is_room(peer.clone(), record));
+                    }
+                    return;
                 }
-            }
-            Err(Refused::Closed) => {}
-            Err(Refused::TooLarge) => {
-                tracing::error!(target: "zlink::runtime", peer = %peer.rid(), "an update exceeds the link's limit");
+                Err(Refused::Closed) => return,
+                Err(Refused::TooLarge) => {
+                    tracing::error!(target: "zlink::runtime", peer = %peer.rid(), "a service record exceeds the link's limit");
+                }
             }
         }
     }
 
-    async fn tell_when_there_is_room(self: Arc<Self>, peer: Arc<PeerLink>, mut revision: u64, mut record: Vec<u8>) {
+    async fn send_when_there_is_room(self: Arc<Self>, peer: Arc<PeerLink>, mut record: Vec<u8>) {
         // A link that ends takes what waits for it along.
         while peer.send(Lane::Data, record).await.is_ok() {
-            let mut told = peer.told();
-            told.revision = revision;
-            match self.change_since(revision) {
-                Some(next) => (revision, record) = next,
+            let mut owed = peer.owed();
+            match self.next_owed(&mut owed) {
+                Some(next) => record = next,
                 None => {
-                    told.waits = false;
+                    owed.waits = false;
                     return;
                 }
             }
         }
+    }
+
+    /// Takes what goes next. Nothing may follow a retire.
+    fn next_owed(&self, owed: &mut Owed) -> Option<Vec<u8>> {
+        owed.answers = false;
+        if std::mem::take(&mut owed.ready) {
+            return Some(wire::service(RecordKind::Ready, &[]));
+        }
+        if let Some(id) = owed.answer.take() {
+            owed.answers = true;
+            return Some(wire::probe(RecordKind::ProbeAck, id));
+        }
+        if let Some(id) = owed.probe.take() {
+            return Some(wire::probe(RecordKind::Probe, id));
+        }
+        if let Some((revision, record)) = self.change_since(owed.told) {
+            owed.told = revision;
+            return Some(record);
+        }
+        std::mem::take(&mut owed.retire).then(|| wire::service(RecordKind::Retire, &[]))
     }
 
     /// What has changed on this side since that revision, as a record, and its revision.
@@ -74,53 +93,10 @@ impl Inner {
         Some((local.revision, update_of(&local)?))
     }
 
-    /// Sends a record of the mesh itself. Where there is no room now it waits on its own; a link holds few of these.
-    pub(super) fn control(&self, peer: &Arc<PeerLink>, record: Vec<u8>) {
-        match peer.link().try_send(
-            Lane::Data,
-            Record {
-                head: &record,
-                payload: &[],
-            },
-        ) {
-            Ok(()) | Err(Refused::Closed) => {}
-            Err(Refused::Full) => {
-                let sending = peer.send(Lane::Data, record);
-                self.runtime.spawn(async move {
-                    // A link that ends takes what waits for it along.
-                    let _ = sending.await;
-                });
-            }
-            Err(Refused::TooLarge) => {
-                tracing::error!(target: "zlink::runtime", peer = %peer.rid(), "a service record exceeds the link's limit");
-            }
-        }
-    }
-
-    /// Answers a probe. One answer at most waits for room: until it comes, a peer only repeats what it asked.
-    pub(super) fn answer_probe(&self, peer: &Arc<PeerLink>, id: u64) {
-        let record = wire::probe(RecordKind::ProbeAck, id);
-        let sent = peer.link().try_send(
-            Lane::Data,
-            Record {
-                head: &record,
-                payload: &[],
-            },
-        );
-        if sent == Err(Refused::Full) && !peer.set_answering(true) {
-            let (peer, sending) = (peer.clone(), peer.send(Lane::Data, record));
-            self.runtime.spawn(async move {
-                // A link that ends takes what waits for it along.
-                let _ = sending.await;
-                peer.set_answering(false);
-            });
-        }
-    }
-
     /// Closes a link that both sides have given up.
     pub(super) fn settle(&self, peer: &Arc<PeerLink>) {
         if peer.is_quiet(clock::now(), TICK) && !self.upcall.waits_on(peer.id()) && peer.mark_retire_sent() {
-            self.control(peer, wire::service(RecordKind::Retire, &[]));
+            self.owe(peer, |owed| owed.retire = true);
         }
         if peer.is_retired() {
             peer.close(CloseReason::Local("another link is used"), TICK);
@@ -133,21 +109,11 @@ impl Inner {
             if peer.is_retiring() {
                 self.settle(&peer);
             }
-            let held = peer.link().held().any();
-            let action = peer.liveness().lock().tick(now, held);
+            let (held, moved) = (peer.link().held().any(), peer.link().stats().moved);
+            let action = peer.liveness().lock().tick(now, held, moved);
             match action {
                 Action::Nothing => {}
-                Action::Probe(id) => {
-                    let record = wire::probe(RecordKind::Probe, id);
-                    // Without room it is sent again at the next interval.
-                    let _ = peer.link().try_send(
-                        Lane::Data,
-                        Record {
-                            head: &record,
-                            payload: &[],
-                        },
-                    );
-                }
+                Action::Probe(id) => self.owe(&peer, |owed| owed.probe = Some(id)),
                 Action::Expired => {
                     peer.close(
                         CloseReason::Timeout("no probe was acknowledged for 15 s"),

@@ -22,4 +22,5 @@ mod records;
 mod reroute;
 mod sends;
 mod startup;
+mod steady;
 mod topology;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use tempfile::TempDir;
 use zlink_runtime::Host;
@@ -97,6 +98,15 @@ async fn a_host_lets_its_store_go_once_and_last() {
     let host = Host::builder().location_store(store).start().await.unwrap();
     host.shutdown().await.unwrap();
     drop(host);
+    // The thread that renewed the host's lease ends by itself.
+    let gone = async {
+        while drops.load(Ordering::SeqCst) == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), gone)
+        .await
+        .expect("the store is let go");
     assert_eq!(drops.load(Ordering::SeqCst), 1);
 }
 

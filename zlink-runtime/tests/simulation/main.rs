@@ -9,6 +9,7 @@ mod liveness;
 mod once;
 mod order;
 mod rest;
+mod slow;
 mod storm;
 mod terminal;
 mod work;

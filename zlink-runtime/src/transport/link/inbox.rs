@@ -80,6 +80,11 @@ impl Inbox {
         self.slots.len()
     }
 
+    /// Whether a large record has arrived in part.
+    pub(super) fn is_amid_record(&self) -> bool {
+        self.large.as_ref().is_some_and(|large| large.data.len() < large.len)
+    }
+
     /// Bytes held.
     pub(super) fn bytes(&self) -> usize {
         self.buf.len() - self.at.min(self.buf.len())

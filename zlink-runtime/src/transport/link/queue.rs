@@ -19,6 +19,7 @@ const RESUME_PART: usize = 4;
 /// A sender that waits for room. One with `granted` holds it already and has yet to be polled.
 struct Waiting {
     id: u64,
+    /// What it needs, and holds once it is granted, until that [lapses](SendQueue::lapse).
     charge: usize,
     granted: bool,
     waker: Waker,
@@ -132,7 +133,8 @@ impl SendQueue {
         Ok(())
     }
 
-    /// The same, waiting in line. `ticket` is `None` at the first call, and is to be [withdrawn](Self::withdraw)
+    /// The same, waiting in line, which the link's own business goes to the head of: it is little, and the link ends
+    /// without it. `ticket` is `None` at the first call, and is to be [withdrawn](Self::withdraw)
     /// where it is `Some` and no result was seen.
     pub(super) fn poll_push(
         &self,
@@ -158,21 +160,28 @@ impl SendQueue {
                 wake(wakers);
                 return Poll::Ready(checked);
             }
-            inner.waiting.remove(at);
+            let held = inner.waiting.remove(at).map_or(0, |waiting| waiting.charge);
+            inner.used += charge.saturating_sub(held);
             if let Some(waker) = inner.now_uncrowded() {
                 waker.wake();
             }
         } else {
             checked?;
-            if !inner.waiting.is_empty() || !inner.fits(charge) {
+            if inner.is_crowded() || !inner.fits(charge) {
                 let id = inner.next_waiter;
                 inner.next_waiter += 1;
-                inner.waiting.push_back(Waiting {
+                let at = if wire::is_service(record) {
+                    inner.waiting.partition_point(|waiting| waiting.granted)
+                } else {
+                    inner.waiting.len()
+                };
+                let waiting = Waiting {
                     id,
                     charge,
                     granted: false,
                     waker: cx.waker().clone(),
-                });
+                };
+                inner.waiting.insert(at, waiting);
                 *ticket = Some(id);
                 return Poll::Pending;
             }
@@ -194,6 +203,29 @@ impl SendQueue {
         let mut inner = self.inner.lock();
         let Some(at) = inner.find(ticket) else { return };
         let wakers = inner.leave(at);
+        drop(inner);
+        wake(wakers);
+    }
+
+    /// Whether somebody holds room and has not come for it.
+    pub(super) fn holds_for_senders(&self) -> bool {
+        let inner = self.inner.lock();
+        inner
+            .waiting
+            .iter()
+            .any(|waiting| waiting.granted && waiting.charge > 0)
+    }
+
+    /// Gives the room of those who have not come for it to others. They may still come at any time, and then wait for
+    /// none: what they bring they have held until then, so that a sender which is not polled costs nobody else's room.
+    pub(super) fn lapse(&self) {
+        let mut inner = self.inner.lock();
+        let mut lapsed = 0;
+        for waiting in inner.waiting.iter_mut().filter(|waiting| waiting.granted) {
+            lapsed += std::mem::take(&mut waiting.charge);
+        }
+        inner.used -= lapsed;
+        let wakers = inner.grant();
         drop(inner);
         wake(wakers);
     }
@@ -361,11 +393,8 @@ impl Inner {
     }
 
     fn find(&self, id: u64) -> Option<usize> {
-        let at = self.waiting.partition_point(|waiting| waiting.id < id);
-        self.waiting
-            .get(at)
-            .is_some_and(|waiting| waiting.id == id)
-            .then_some(at)
+        // Those that are granted are polled next, and stand in front.
+        self.waiting.iter().position(|waiting| waiting.id == id)
     }
 
     /// Removes a waiter that got nothing from it; returns who may go on.
@@ -404,6 +433,10 @@ impl Inner {
             let waiting = &mut self.waiting[at];
             waiting.granted = true;
             wakers.push(waiting.waker.clone());
+        }
+        if !wakers.is_empty() {
+            // It looks whether they come.
+            wakers.extend(self.writer.take());
         }
         wakers
     }

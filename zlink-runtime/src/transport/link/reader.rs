@@ -243,6 +243,9 @@ impl Reader {
             Poll::Ready(Ok(0)) => Err(Stop::End),
             Poll::Ready(Ok(count)) => {
                 self.inbox.filled(count);
+                if self.inbox.is_amid_record() {
+                    self.shared.moved.fetch_add(1, Ordering::Relaxed);
+                }
                 if self.lane == Lane::Completion || self.shared.peer.lanes == Lanes::One {
                     self.shared.heard.fetch_add(1, Ordering::Relaxed);
                 }

@@ -57,6 +57,8 @@ pub(super) struct Shared {
     pub(super) received: AtomicU64,
     /// Rises with every read of the lane that carries PING and PONG.
     pub(super) heard: AtomicU64,
+    /// Rises with every piece of a record that is read or written before its last.
+    pub(super) moved: AtomicU64,
     pub(super) waiting_bytes: AtomicUsize,
     pub(super) for_permit: AtomicBool,
     /// Records of the last read: more than one means that the peer sends batches, and is served by batches.
@@ -151,6 +153,7 @@ pub(super) fn open(parts: Parts, offer: &Offer) -> Arc<dyn Link> {
         admitted: AtomicBool::new(false),
         received: AtomicU64::new(0),
         heard: AtomicU64::new(0),
+        moved: AtomicU64::new(0),
         waiting_bytes: AtomicUsize::new(0),
         for_permit: AtomicBool::new(false),
         last_batch: AtomicU32::new(0),
@@ -266,6 +269,7 @@ impl Link for OpenLink {
         let mut stats = LinkStats {
             received: self.0.received.load(Ordering::Relaxed),
             waiting_bytes: self.0.waiting_bytes.load(Ordering::Relaxed),
+            moved: self.0.moved.load(Ordering::Relaxed),
             ..LinkStats::default()
         };
         for figures in self.0.queues.iter().map(SendQueue::figures) {

@@ -2,12 +2,12 @@
 //! everything their own hosts did, and nothing of others.
 
 use std::fmt::{Debug, Write};
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use parking_lot::Mutex;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
-use tracing::subscriber::DefaultGuard;
+use tracing::subscriber::{DefaultGuard, Interest};
 use tracing::{Event, Metadata, Subscriber};
 
 /// Collects the events of this thread until it is dropped.
@@ -57,8 +57,38 @@ impl Subscriber for Collector {
     fn exit(&self, _: &Id) {}
 }
 
+/// For threads that collect nothing. `tracing` asks the thread that comes to an event first whether anybody wants it, and
+/// keeps a "never" for all threads; with this one the answer is "ask again".
+struct Nobody;
+
+impl Subscriber for Nobody {
+    fn register_callsite(&self, _: &'static Metadata<'static>) -> Interest {
+        Interest::sometimes()
+    }
+
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        false
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, _: &Event<'_>) {}
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
 impl Events {
     pub(crate) fn collect() -> Self {
+        static FIRST: Once = Once::new();
+        FIRST.call_once(|| tracing::subscriber::set_global_default(Nobody).expect("no other subscriber"));
         let lines = Arc::default();
         let guard = tracing::subscriber::set_default(Collector(Arc::clone(&lines)));
         Self { lines, _guard: guard }

@@ -1,0 +1,122 @@
+//! Links over a slow network that are busy all the time: slow is not dead.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use zlink_generated::contract::{self, Brief, Note, OrdersHandler, orders_client, orders_server};
+use zlink_runtime::PeerState;
+use zlink_runtime::error::HandlerError;
+use zlink_runtime::prelude::*;
+use zlink_runtime::testing::Cluster;
+use zlink_runtime::testing::network::Conditions;
+
+/// Bytes per second and direction.
+const SPEED: u64 = 1_000_000;
+
+/// Answers with as many bytes as it is asked for.
+struct Weigher;
+
+impl OrdersHandler for Weigher {
+    async fn ask(&self, _: &ChannelContext<'_>, request: Note) -> Result<Note, HandlerError> {
+        Ok(Note {
+            body: vec![7; usize::try_from(request.number).unwrap()],
+            ..Note::default()
+        })
+    }
+    async fn hurry(&self, _: &ChannelContext<'_>, request: Note) -> Result<Note, HandlerError> {
+        Ok(request)
+    }
+    async fn brief(&self, _: &ChannelContext<'_>, request: Brief) -> Result<Brief, HandlerError> {
+        Ok(request)
+    }
+    async fn tell(&self, _: &ChannelContext<'_>, _: Note) -> Result<(), HandlerError> {
+        Ok(())
+    }
+}
+
+async fn two() -> Cluster {
+    let cluster = Cluster::new(1);
+    cluster.node("server", |host| {
+        host.mesh("shop", |mesh| {
+            let mesh = mesh.rid("server").listen("tcp://server:1").link_budget(100_000);
+            mesh.serve(orders_server(Weigher))
+        })
+    });
+    cluster.node("client", |host| {
+        host.mesh("shop", |mesh| {
+            let mesh = mesh.rid("client").listen("tcp://client:1").link_budget(100_000);
+            mesh.connect("tcp://server:1").client(contract::ORDERS)
+        })
+    });
+    cluster.network().set_usual(Conditions {
+        bytes_per_second: Some(SPEED),
+        ..Conditions::default()
+    });
+    cluster.start_all().await.unwrap();
+    cluster.ready(Duration::from_secs(10)).await;
+    cluster
+}
+
+/// Looks once a second whether both sides take the link as ready, until all of `work` is done.
+async fn ready_until_done(cluster: &Cluster, work: Vec<tokio::task::JoinHandle<()>>) -> Duration {
+    let begin = Instant::now();
+    while !work.iter().all(tokio::task::JoinHandle::is_finished) {
+        for name in ["client", "server"] {
+            let status = cluster.host(name).mesh("shop").unwrap().status();
+            let ready = status.peers.iter().all(|peer| peer.state == PeerState::Ready);
+            assert!(ready, "{name} after {:?}", begin.elapsed());
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    for done in work {
+        done.await.unwrap();
+    }
+    begin.elapsed()
+}
+
+/// A link that is full of this side's own records is no dead link: its probes go to the head of the line.
+///
+/// REQ: NET-902, PM-84
+#[tokio::test(start_paused = true)]
+async fn a_link_under_a_flood_of_own_sends_stays_ready() {
+    let cluster = two().await;
+    let end = Instant::now() + Duration::from_secs(30);
+    let senders = (0..1000).map(|number| {
+        let orders = orders_client(&cluster.host("client"));
+        tokio::spawn(async move {
+            while Instant::now() < end {
+                let note = Note {
+                    number,
+                    body: vec![7; 30_000],
+                    ..Note::default()
+                };
+                // Its own time limit may end it: only the link is looked at.
+                let _ = orders.tell(note).await;
+            }
+        })
+    });
+    ready_until_done(&cluster, senders.collect()).await;
+    cluster.shutdown().await.unwrap();
+}
+
+/// Replies that each take long on the way keep nobody from being alive, whoever waits to hear of whom.
+///
+/// REQ: NET-902, PM-84
+#[tokio::test(start_paused = true)]
+async fn large_replies_over_a_slow_network_do_not_end_the_link() {
+    let cluster = two().await;
+    let calls = (0..40).map(|_| {
+        let orders = orders_client(&cluster.host("client"));
+        tokio::spawn(async move {
+            let note = Note {
+                number: 1_000_000,
+                ..Note::default()
+            };
+            let reply = orders.ask(note).timeout(Duration::from_secs(100)).await.unwrap();
+            assert_eq!(reply.body.len(), 1_000_000);
+        })
+    });
+    let taken = ready_until_done(&cluster, calls.collect()).await;
+    assert!(taken > Duration::from_secs(35), "it was not slow: {taken:?}");
+    cluster.shutdown().await.unwrap();
+}

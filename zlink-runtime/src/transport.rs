@@ -18,6 +18,7 @@ use crate::permit::{HostPermits, Permit};
 
 mod endpoint;
 mod link;
+mod sending;
 #[cfg(feature = "testing")]
 pub(crate) mod simulated;
 #[cfg(feature = "zeromq")]

@@ -3,8 +3,6 @@
 //! It must not know how its connections came to be.
 
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
@@ -24,10 +22,10 @@ use super::state::State;
 use super::{keeper, writer};
 use crate::id::LinkId;
 use crate::permit::{HostPermits, Permit};
+use crate::transport::sending::{Line, Sending};
 use crate::transport::{
     BoxFuture, CloseReason, Flow, Held, Lane, Lanes, Link, LinkStats, Offer, Peer, Record, Refused, Sink, SocketType,
 };
-use crate::wire;
 
 /// What a link is made of.
 pub(super) struct Parts {
@@ -231,13 +229,7 @@ impl Link for OpenLink {
     }
 
     fn send(&self, lane: Lane, record: Vec<u8>) -> BoxFuture<'static, Result<(), Refused>> {
-        Box::pin(Sending {
-            shared: self.0.clone(),
-            lane,
-            record,
-            ticket: None,
-            told: Instant::now(),
-        })
+        Box::pin(Sending::new(WaitingOn(self.0.clone(), lane), record))
     }
 
     fn announce(&self, flow: Flow) {
@@ -291,40 +283,20 @@ impl Sink for Nobody {
     fn closed(&self, _: &CloseReason) {}
 }
 
-/// A send that waits for room.
-struct Sending {
-    shared: Arc<Shared>,
-    lane: Lane,
-    record: Vec<u8>,
-    ticket: Option<u64>,
-    /// Up to when a request's head knows how long it has waited.
-    told: Instant,
-}
+/// A lane of a link, to wait on.
+struct WaitingOn(Arc<Shared>, Lane);
 
-impl Future for Sending {
-    type Output = Result<(), Refused>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self {
-            shared,
-            lane,
-            record,
-            ticket,
-            told,
-        } = &mut *self;
-        if ticket.is_some() {
-            let waited = told.elapsed();
-            *told += waited;
-            wire::spend(record, waited);
-        }
-        shared.queue(*lane).poll_push(cx, ticket, record)
+impl Line for WaitingOn {
+    fn poll_push(
+        &self,
+        cx: &mut Context<'_>,
+        ticket: &mut Option<u64>,
+        record: &mut Vec<u8>,
+    ) -> Poll<Result<(), Refused>> {
+        self.0.queue(self.1).poll_push(cx, ticket, record)
     }
-}
 
-impl Drop for Sending {
-    fn drop(&mut self) {
-        if let Some(ticket) = self.ticket {
-            self.shared.queue(self.lane).withdraw(ticket);
-        }
+    fn withdraw(&self, ticket: u64) {
+        self.0.queue(self.1).withdraw(ticket);
     }
 }

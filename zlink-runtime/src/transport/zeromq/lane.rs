@@ -17,6 +17,7 @@ use super::message::{Message, PREFIX, RECORDS};
 use super::socket::Work;
 use crate::limit::{ALONE_BYTES, COALESCE_BYTES};
 use crate::permit::Flow;
+use crate::transport::sending::Line;
 use crate::transport::{LinkStats, Record, Refused};
 
 /// What goes out.
@@ -155,59 +156,6 @@ impl LaneIo {
         drop(out);
         self.serve();
         Ok(())
-    }
-
-    /// Waits for room in line. The ticket is the place in it.
-    pub(super) fn poll_push(
-        self: &std::sync::Arc<Self>,
-        cx: &mut Context<'_>,
-        ticket: &mut Option<u64>,
-        record: &mut Vec<u8>,
-    ) -> Poll<Result<(), Refused>> {
-        let mut out = self.out.lock();
-        if let Err(refused) = out.check(record.len()) {
-            return Poll::Ready(Err(refused));
-        }
-        let first = match (*ticket, out.waiting.front()) {
-            (_, None) => true,
-            (Some(mine), Some((first, _))) => mine == *first,
-            (None, Some(_)) => false,
-        };
-        if first && out.room(record.len()) {
-            out.push(std::mem::take(record));
-            if ticket.take().is_some() {
-                out.waiting.pop_front();
-            }
-            let next = out.next_waker();
-            let uncrowded = if next.is_none() { out.uncrowded.take() } else { None };
-            drop(out);
-            next.into_iter().chain(uncrowded).for_each(Waker::wake);
-            self.serve();
-            return Poll::Ready(Ok(()));
-        }
-        match *ticket {
-            None => {
-                out.tickets += 1;
-                let mine = out.tickets;
-                out.waiting.push_back((mine, cx.waker().clone()));
-                *ticket = Some(mine);
-            }
-            Some(mine) => {
-                if let Some((_, waker)) = out.waiting.iter_mut().find(|(ticket, _)| *ticket == mine) {
-                    waker.clone_from(cx.waker());
-                }
-            }
-        }
-        Poll::Pending
-    }
-
-    pub(super) fn withdraw(&self, ticket: u64) {
-        let mut out = self.out.lock();
-        out.waiting.retain(|(waiting, _)| *waiting != ticket);
-        let next = out.next_waker();
-        let uncrowded = if next.is_none() { out.uncrowded.take() } else { None };
-        drop(out);
-        next.into_iter().chain(uncrowded).for_each(Waker::wake);
     }
 
     /// Waits until nobody waits in line.
@@ -392,5 +340,59 @@ impl LaneIo {
 
     pub(super) fn has_ended(&self) -> bool {
         self.inbox.lock().ended
+    }
+}
+
+impl Line for std::sync::Arc<LaneIo> {
+    fn poll_push(
+        &self,
+        cx: &mut Context<'_>,
+        ticket: &mut Option<u64>,
+        record: &mut Vec<u8>,
+    ) -> Poll<Result<(), Refused>> {
+        let mut out = self.out.lock();
+        if let Err(refused) = out.check(record.len()) {
+            return Poll::Ready(Err(refused));
+        }
+        let first = match (*ticket, out.waiting.front()) {
+            (_, None) => true,
+            (Some(mine), Some((first, _))) => mine == *first,
+            (None, Some(_)) => false,
+        };
+        if first && out.room(record.len()) {
+            out.push(std::mem::take(record));
+            if ticket.take().is_some() {
+                out.waiting.pop_front();
+            }
+            let next = out.next_waker();
+            let uncrowded = if next.is_none() { out.uncrowded.take() } else { None };
+            drop(out);
+            next.into_iter().chain(uncrowded).for_each(Waker::wake);
+            self.serve();
+            return Poll::Ready(Ok(()));
+        }
+        match *ticket {
+            None => {
+                out.tickets += 1;
+                let mine = out.tickets;
+                out.waiting.push_back((mine, cx.waker().clone()));
+                *ticket = Some(mine);
+            }
+            Some(mine) => {
+                if let Some((_, waker)) = out.waiting.iter_mut().find(|(ticket, _)| *ticket == mine) {
+                    waker.clone_from(cx.waker());
+                }
+            }
+        }
+        Poll::Pending
+    }
+
+    fn withdraw(&self, ticket: u64) {
+        let mut out = self.out.lock();
+        out.waiting.retain(|(waiting, _)| *waiting != ticket);
+        let next = out.next_waker();
+        let uncrowded = if next.is_none() { out.uncrowded.take() } else { None };
+        drop(out);
+        next.into_iter().chain(uncrowded).for_each(Waker::wake);
     }
 }

@@ -2,10 +2,8 @@
 //!
 //! It must not know how its connections came to be.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -19,6 +17,7 @@ use super::message::Message;
 use crate::id::LinkId;
 use crate::limit::{HANDSHAKE_TIME, PROBE_INTERVAL, PROBE_LIMIT};
 use crate::permit::{Flow, HostPermits};
+use crate::transport::sending::Sending;
 use crate::transport::{
     BoxFuture, CloseReason, Held, Lane, Lanes, Link, LinkStats, Offer, Peer, Record, Refused, Sink, SocketType,
 };
@@ -275,12 +274,7 @@ impl Link for OpenLink {
     }
 
     fn send(&self, lane: Lane, record: Vec<u8>) -> BoxFuture<'static, Result<(), Refused>> {
-        Box::pin(Sending {
-            lane: self.0.lane(lane).clone(),
-            record,
-            ticket: None,
-            told: Instant::now(),
-        })
+        Box::pin(Sending::new(self.0.lane(lane).clone(), record))
     }
 
     fn announce(&self, flow: Flow) {
@@ -317,42 +311,6 @@ impl Link for OpenLink {
         };
         self.0.lanes.iter().for_each(|lane| lane.add_stats(&mut stats));
         stats
-    }
-}
-
-/// A send that waits for room.
-struct Sending {
-    lane: Arc<LaneIo>,
-    record: Vec<u8>,
-    ticket: Option<u64>,
-    /// Up to when a request's head knows how long it has waited.
-    told: Instant,
-}
-
-impl Future for Sending {
-    type Output = Result<(), Refused>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self {
-            lane,
-            record,
-            ticket,
-            told,
-        } = &mut *self;
-        if ticket.is_some() {
-            let waited = told.elapsed();
-            *told += waited;
-            wire::spend(record, waited);
-        }
-        lane.poll_push(cx, ticket, record)
-    }
-}
-
-impl Drop for Sending {
-    fn drop(&mut self) {
-        if let Some(ticket) = self.ticket {
-            self.lane.withdraw(ticket);
-        }
     }
 }
 

@@ -6,11 +6,12 @@ mod desk;
 mod events;
 mod pair;
 mod raw;
+#[path = "../shared/wait.rs"]
+mod wait;
 
 use std::collections::HashMap;
 use std::future::Future;
 use std::panic::Location;
-use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use zlink_generated::contract::{Note, desk_client, orders_client, orders_server};
@@ -26,9 +27,8 @@ pub(crate) use pair::{
     WAYS, Way, address, address_of, at_rest, calling, candidates, hello_that_serves, raw_client, raw_server, serving,
 };
 pub(crate) use raw::{Raw, hello, hello_of, record, send};
+pub(crate) use wait::{SOON, until, until_within};
 
-/// How long anything may take that should happen at once; only failing tests wait that long.
-pub(crate) const SOON: Duration = Duration::from_secs(10);
 /// A mesh to be in.
 pub(crate) const SHOP: MeshName = MeshName::from_static("shop");
 /// Where a free port of this machine is.
@@ -49,29 +49,6 @@ pub(crate) fn heavy(number: u64, bytes: usize) -> Note {
         text: String::new(),
         number,
         body: vec![0x5a; bytes],
-    }
-}
-
-/// Waits until `condition` holds, and says what was missed where it does not in time.
-#[track_caller]
-pub(crate) fn until<F: FnMut() -> bool>(what: &str, condition: F) -> impl Future<Output = ()> + use<F> {
-    until_within(SOON, what, condition)
-}
-
-#[track_caller]
-pub(crate) fn until_within<F: FnMut() -> bool>(
-    limit: Duration,
-    what: &str,
-    mut condition: F,
-) -> impl Future<Output = ()> + use<F> {
-    let at = Location::caller();
-    let what = what.to_owned();
-    async move {
-        let deadline = Instant::now() + limit;
-        while !condition() {
-            assert!(Instant::now() < deadline, "{at}: not in time: {what}");
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
     }
 }
 

@@ -10,7 +10,7 @@ use zlink_runtime::prelude::*;
 use zlink_runtime::{LocationState, ObjectRole, PeerState, TopologyPhase};
 
 use crate::kit::{
-    Clerk, Line, OF_HOSTS, QUICK, ask, caller, free_port, keys, kind, node, peers, rid, selects, server, settle, state,
+    Clerk, Line, OF_HOSTS, ask, caller, free_port, keys, kind, node, peers, quick, rid, selects, server, settle, state,
     targets, until,
 };
 
@@ -65,7 +65,7 @@ async fn each_pair_has_one_link() {
 #[tokio::test]
 async fn clients_find_the_servers_of_their_channel_and_nobody_else() {
     let store = MemoryStore::new();
-    let host = || Host::builder().location_store(store.clone()).location_timing(QUICK);
+    let host = || Host::builder().location_store(store.clone()).location_timing(quick());
     let serve = |name: &str| {
         let clerk = Clerk::new(name);
         host().client_server(|channel| channel.serve(stock_server(clerk)))
@@ -143,7 +143,7 @@ async fn each_mesh_finds_its_own() {
     let clerk = Clerk::new("depot");
     let depot = Host::builder()
         .location_store(store.clone())
-        .location_timing(QUICK)
+        .location_timing(quick())
         .mesh("depot", |mesh| mesh.serve(stock_server(clerk)));
     let depot = depot.start().await.unwrap();
     let c = caller(store, "c").start().await.unwrap();
@@ -200,7 +200,7 @@ async fn what_is_manual_stays_out_of_the_store_and_works_beside_it() {
     let clerk = Clerk::new("manual");
     let manual = Host::builder()
         .location_store(store.clone())
-        .location_timing(QUICK)
+        .location_timing(quick())
         .mesh("shop", |mesh| {
             mesh.manual()
                 .rid("manual")
@@ -261,7 +261,7 @@ async fn an_orderly_stop_takes_everything_back_at_once() {
 #[tokio::test]
 async fn a_call_waits_for_a_server_that_is_found_later() {
     let store = MemoryStore::new();
-    let host = || Host::builder().location_store(store.clone()).location_timing(QUICK);
+    let host = || Host::builder().location_store(store.clone()).location_timing(quick());
     let client = host()
         .client_server(|channel| channel.client(STOCK))
         .start()

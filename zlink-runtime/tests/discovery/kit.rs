@@ -1,9 +1,10 @@
 //! What the tests of discovery share. It knows the public surface, and no rule.
 
 pub(crate) mod line;
+#[path = "../shared/wait.rs"]
+mod wait;
 
 use std::future::Future;
-use std::panic::Location;
 use std::time::{Duration, Instant};
 
 use zlink_generated::contract::{DeskHandler, Note, STOCK, StockHandler, stock_client, stock_server};
@@ -14,15 +15,15 @@ use zlink_runtime::prelude::*;
 use zlink_runtime::{HostBuilder, LocationState, MeshBuilder, PeerState};
 
 pub(crate) use line::Line;
-
-/// How long anything may take that should happen at once; only failing tests wait that long.
-pub(crate) const SOON: Duration = Duration::from_secs(10);
+pub(crate) use wait::{SOON, until, until_within};
 
 /// Looks often; all else as it is by default.
-pub(crate) const QUICK: LocationTiming = LocationTiming {
-    poll_interval: Duration::from_millis(50),
-    ..slow()
-};
+pub(crate) fn quick() -> LocationTiming {
+    LocationTiming {
+        poll_interval: Duration::from_millis(50),
+        ..LocationTiming::default()
+    }
+}
 
 /// Leases that end soon.
 pub(crate) const SHORT: LocationTiming = LocationTiming {
@@ -33,17 +34,6 @@ pub(crate) const SHORT: LocationTiming = LocationTiming {
     poll_interval: Duration::from_millis(50),
     store_failure_grace: Duration::from_millis(500),
 };
-
-const fn slow() -> LocationTiming {
-    LocationTiming {
-        renew_interval: Duration::from_secs(5),
-        lease_ttl: Duration::from_secs(15),
-        renew_timeout: Duration::from_secs(3),
-        fencing_margin: Duration::from_secs(5),
-        poll_interval: Duration::from_secs(1),
-        store_failure_grace: Duration::from_secs(30),
-    }
-}
 
 /// A handler that says who it is.
 #[derive(Clone)]
@@ -83,29 +73,6 @@ impl DeskHandler for Clerk {
     }
 }
 
-/// Waits until `condition` holds, and says what was missed where it does not in time.
-#[track_caller]
-pub(crate) fn until<F: FnMut() -> bool>(what: &str, condition: F) -> impl Future<Output = ()> + use<F> {
-    until_within(SOON, what, condition)
-}
-
-#[track_caller]
-pub(crate) fn until_within<F: FnMut() -> bool>(
-    limit: Duration,
-    what: &str,
-    mut condition: F,
-) -> impl Future<Output = ()> + use<F> {
-    let at = Location::caller();
-    let what = what.to_owned();
-    async move {
-        let deadline = Instant::now() + limit;
-        while !condition() {
-            assert!(Instant::now() < deadline, "{at}: not in time: {what}");
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    }
-}
-
 /// A host of the mesh `shop` that is found through `store`. RIDs begin with `prefix`: the smaller one dials.
 pub(crate) fn node(
     store: impl LocationStore,
@@ -114,7 +81,7 @@ pub(crate) fn node(
 ) -> HostBuilder {
     Host::builder()
         .location_store(store)
-        .location_timing(QUICK)
+        .location_timing(quick())
         .mesh("shop", |mesh| configure(mesh.rid_prefix(prefix)))
 }
 

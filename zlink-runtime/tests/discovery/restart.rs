@@ -3,11 +3,12 @@
 use std::time::{Duration, Instant};
 
 use zlink_generated::contract::stock_server;
+use zlink_runtime::Host;
 use zlink_runtime::location::MemoryStore;
 
 use crate::kit::line::Mode;
 use crate::kit::{
-    Clerk, Line, OF_HOSTS, SHORT, ask, caller, free_port, keys, node, peers, selects, targets, until_within,
+    Clerk, Line, OF_HOSTS, SHORT, ask, caller, free_port, keys, node, peers, selects, server, targets, until_within,
 };
 
 const ROUNDS: usize = 50;
@@ -59,16 +60,20 @@ async fn fifty_runs_at_one_address_and_only_the_newest_is_used() {
     println!("slowest to be ready: {slowest:?}");
 }
 
+/// A caller, and the server that it selects, which can be taken its line to the store.
+async fn caller_and_server(store: &MemoryStore) -> (Host, Host, Line) {
+    let line = Line::new(store);
+    let c = caller(store.clone(), "a").location_timing(SHORT).start().await.unwrap();
+    let s = server(line.clone(), "s").location_timing(SHORT).start().await.unwrap();
+    selects(&c, &["s"]).await;
+    (c, s, line)
+}
+
 /// REQ: LS-057, LS-036
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_crashed_host_is_removed_when_its_lease_is_dead_and_not_before() {
     let store = MemoryStore::new();
-    let line = Line::new(&store);
-    let c = caller(store.clone(), "a").location_timing(SHORT).start().await.unwrap();
-    let clerk = Clerk::new("s");
-    let s = node(line.clone(), "s", |mesh| mesh.serve(stock_server(clerk))).location_timing(SHORT);
-    let s = s.start().await.unwrap();
-    selects(&c, &["s"]).await;
+    let (c, s, line) = caller_and_server(&store).await;
     let before = Instant::now();
     line.set(Mode::Cut);
     drop(s);
@@ -94,12 +99,7 @@ async fn a_crashed_host_is_removed_when_its_lease_is_dead_and_not_before() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_living_host_that_was_counted_out_comes_back_by_itself() {
     let store = MemoryStore::new();
-    let line = Line::new(&store);
-    let c = caller(store.clone(), "a").location_timing(SHORT).start().await.unwrap();
-    let clerk = Clerk::new("s");
-    let s = node(line.clone(), "s", |mesh| mesh.serve(stock_server(clerk))).location_timing(SHORT);
-    let s = s.start().await.unwrap();
-    selects(&c, &["s"]).await;
+    let (c, s, line) = caller_and_server(&store).await;
     let there = keys(&store, OF_HOSTS).await;
     line.set(Mode::Hangs);
     let deadline = Instant::now() + crate::kit::SOON;

@@ -11,7 +11,7 @@ use zlink_runtime::prelude::*;
 use zlink_runtime::{HostBuilder, HostPhase, ObjectRole};
 
 use crate::kit::line::Mode;
-use crate::kit::{Clerk, Line, OF_HOSTS, QUICK, SHORT, ask, caller, free_port, keys, node, selects, server};
+use crate::kit::{Clerk, Line, OF_HOSTS, SHORT, ask, caller, free_port, keys, node, quick, selects, server};
 
 async fn refused(builder: HostBuilder) -> StartError {
     match builder.start().await {
@@ -36,7 +36,7 @@ async fn every_mistake_is_told_at_once() {
     let store = MemoryStore::new();
     let wrong = LocationTiming {
         renew_interval: Duration::from_secs(10),
-        ..QUICK
+        ..quick()
     };
     let found = mistakes(
         Host::builder()
@@ -174,7 +174,7 @@ async fn what_is_too_large_to_be_published_does_not_start() {
         }
         mesh
     });
-    builder = builder.location_timing(QUICK);
+    builder = builder.location_timing(quick());
     let found = mistakes(builder).await;
     assert!(!found.is_empty());
     assert!(keys(&store, OF_HOSTS).await.is_empty());

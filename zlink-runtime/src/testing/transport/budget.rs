@@ -87,11 +87,7 @@ pub(super) async fn a_new_link_is_told_at_once_and_a_dealer_tells_nobody(rig: Ri
         ..offer("client", &permits)
     };
     for dialled in [dealer, offer("node", &permits)] {
-        let dialler = End::new(
-            rig.transport().dial(server.endpoint(), dialled).await.unwrap(),
-            &permits,
-            1000,
-        );
+        let dialler = server.dialled(&rig, dialled).await;
         let accepted = End::new(server.accept().await, &permits, 1000);
         until("the dialler is paused", || dialler.link.held().by_peer).await;
         dialler.link.announce(Flow {

@@ -80,14 +80,7 @@ pub(super) async fn a_flood_leaves_others_their_turn(rig: Rig) {
     let mut server = Server::bind(&rig, "tcp://127.0.0.1:0", offer("server", &permits)).await;
     let mut ends = Vec::new();
     for name in ["flood", "trickle"] {
-        let dialled = End::new(
-            rig.transport()
-                .dial(server.endpoint(), offer(name, &permits))
-                .await
-                .unwrap(),
-            &permits,
-            1000,
-        );
+        let dialled = server.dialled(&rig, offer(name, &permits)).await;
         ends.push((dialled, End::new(server.accept().await, &permits, 1000)));
     }
     let flood = ends[0].0.link.clone();
@@ -108,14 +101,7 @@ pub(super) async fn a_flood_leaves_others_their_turn(rig: Rig) {
 pub(super) async fn before_admission_four_records_are_read_and_no_permit_is_taken(rig: Rig) {
     let permits = HostPermits::new(10);
     let mut server = Server::bind(&rig, "tcp://127.0.0.1:0", offer("server", &permits)).await;
-    let client = End::new(
-        rig.transport()
-            .dial(server.endpoint(), offer("client", &permits))
-            .await
-            .unwrap(),
-        &permits,
-        1000,
-    );
+    let client = server.dialled(&rig, offer("client", &permits)).await;
     let accepted = server.accept().await;
     let heard = Collector::default();
     accepted.start(std::sync::Arc::new(heard.clone()));
@@ -140,14 +126,7 @@ pub(super) async fn before_admission_four_records_are_read_and_no_permit_is_take
 pub(super) async fn a_link_that_nobody_admits_ends_after_two_seconds(rig: Rig) {
     let permits = HostPermits::new(10);
     let mut server = Server::bind(&rig, "tcp://127.0.0.1:0", offer("server", &permits)).await;
-    let client = End::new(
-        rig.transport()
-            .dial(server.endpoint(), offer("client", &permits))
-            .await
-            .unwrap(),
-        &permits,
-        1000,
-    );
+    let client = server.dialled(&rig, offer("client", &permits)).await;
     let (accepted, heard) = (server.accept().await, Collector::default());
     accepted.start(std::sync::Arc::new(heard.clone()));
     let start = std::time::Instant::now();

@@ -50,6 +50,13 @@ impl Server {
     pub fn endpoint(&self) -> &Endpoint {
         self.listener.endpoint()
     }
+
+    /// Dials it with that offer, and admits it with records of at most 1,000 bytes.
+    pub async fn dialled(&self, rig: &Rig, offer: Offer) -> End {
+        let permits = offer.permits.clone();
+        let link = rig.transport().dial(self.endpoint(), offer).await.unwrap();
+        End::new(link, &permits, 1000)
+    }
 }
 
 /// One end of an admitted link.

@@ -333,11 +333,11 @@ class Client:
             self.changed()
             if end.stood is not None and end.stood >= STEADY:
                 failures = 0
-            pause = await self._pause(end, failures, link)
+            pause = await self._pause(end, failures)
             failures += 1
             await asyncio.sleep(pause)
 
-    async def _pause(self, end: End, failures: int, link: Link) -> float:
+    async def _pause(self, end: End, failures: int) -> float:
         """How long to wait before the next attempt, in seconds."""
         from .protocol import RejectReason
 

@@ -22,7 +22,7 @@ use crate::transport::{Endpoint, Transport};
 
 use super::location::Location;
 use super::validate::{ChannelPlan, Listen, MeshPlan, validate};
-use super::{Channel, Host, HostBuilder, Inner, Mesh, MeshBuilder, shutdown};
+use super::{Channel, Host, HostBuilder, Inner, Mesh, MeshBuilder, shutdown, stall};
 
 /// More than the head of a service record has.
 const HEAD_BYTES: usize = 64;
@@ -128,6 +128,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     }
     let tasks = vec![
         ground.runtime.spawn(ground.outbound.pending().clone().run_deadlines()),
+        ground.runtime.spawn(stall::watch(ground.permits.clone())),
         ground.runtime.spawn(announce_flow(
             ground.permits.clone(),
             meshes.iter().map(|(mesh, _)| mesh.links.clone()).collect(),

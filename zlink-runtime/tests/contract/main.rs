@@ -22,6 +22,7 @@ mod ready;
 mod records;
 mod reroute;
 mod sends;
+mod stall;
 mod startup;
 mod steady;
 mod topology;

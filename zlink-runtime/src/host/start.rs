@@ -7,8 +7,8 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
 use crate::channel::{
-    ChannelPath, ChannelServer, HostState, Inbound, InboundConfig, MeshPath, NodeServer, Outbound, OwnPeer, PathKind,
-    Queue, Timeouts,
+    ChannelPath, ChannelServer, Filters, HostState, Inbound, InboundConfig, MeshPath, NodeServer, Outbound, OwnPeer,
+    PathKind, Queue, Timeouts,
 };
 use crate::error::{ConfigError, ErrorKind, StartError};
 use crate::execution::Workers;
@@ -22,7 +22,7 @@ use crate::transport::{Endpoint, Transport};
 
 use super::location::Location;
 use super::validate::{ChannelPlan, Listen, MeshPlan, validate};
-use super::{Channel, Host, HostBuilder, Inner, Mesh, MeshBuilder, shutdown};
+use super::{Channel, Host, HostBuilder, Inner, Mesh, MeshBuilder, shutdown, stall};
 
 /// More than the head of a service record has.
 const HEAD_BYTES: usize = 64;
@@ -33,6 +33,7 @@ const FAILED_RELEASE: Duration = Duration::from_secs(2);
 /// What every part of a starting host needs.
 struct Ground {
     outbound: Outbound,
+    filters: Filters,
     permits: HostPermits,
     workers: Workers,
     runtime: Handle,
@@ -49,7 +50,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     let (request_timeout, send_timeout) = (builder.request_timeout, builder.send_timeout);
     let (drain_timeout, workers) = (builder.drain_timeout, builder.workers.unwrap_or(threads));
     let (transport, random) = (builder.transport.clone(), builder.random.clone());
-    let watchdog = builder.watchdog;
+    let (watchdog, filters) = (builder.watchdog, builder.filters.clone().into());
     let plan = validate(builder).map_err(StartError::new)?;
     let mut location = match plan.location {
         None => None,
@@ -62,6 +63,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     };
     let mut ground = Ground {
         outbound: Outbound::new(request_timeout, send_timeout),
+        filters,
         permits: HostPermits::with_limits(plan.limits),
         workers: Workers::spawn(&runtime, workers),
         runtime,
@@ -126,6 +128,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     }
     let tasks = vec![
         ground.runtime.spawn(ground.outbound.pending().clone().run_deadlines()),
+        ground.runtime.spawn(stall::watch(ground.permits.clone())),
         ground.runtime.spawn(announce_flow(
             ground.permits.clone(),
             meshes.iter().map(|(mesh, _)| mesh.links.clone()).collect(),
@@ -279,6 +282,7 @@ impl Ground {
         let served = served.collect();
         let inbound = Arc::new(Inbound::new(InboundConfig {
             outbound: self.outbound.clone(),
+            filters: self.filters.clone(),
             channels: served,
             node,
             paths,
@@ -334,6 +338,7 @@ impl Ground {
         let inbound = |ground: &Self, channels: Vec<_>, paths| {
             Arc::new(Inbound::new(InboundConfig {
                 outbound: ground.outbound.clone(),
+                filters: ground.filters.clone(),
                 only_calls: channels.is_empty(),
                 channels,
                 node: None,

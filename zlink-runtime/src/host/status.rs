@@ -10,7 +10,7 @@ use crate::id::{ChannelName, Rid};
 use crate::mesh::{Links, PeerState};
 
 use super::location::{Location, LocationStatus};
-use super::{Channel, Host, Inner, Mesh};
+use super::{Channel, Host, Inner, Mesh, stall};
 
 /// The lifecycle of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -70,6 +70,9 @@ pub struct JobQueueStatus {
     pub paused_total: Duration,
     /// How often that changed.
     pub transitions: u64,
+    /// Whether all permits have been in use for 5 s and no job has started in that time: handlers may be waiting for each
+    /// other. A warning with the event ID `zlink.runtime.host.saturation_stall` told of it.
+    pub stalled: bool,
 }
 
 impl JobQueueStatus {
@@ -164,6 +167,7 @@ impl Host {
                 paused: counts.flow.paused,
                 paused_total: counts.paused_time,
                 transitions: counts.flow.version,
+                stalled: stall::is_stalled(&counts),
             },
             waiting_requests: self.0.outbound.pending().len(),
             request_timeouts: self.0.outbound.pending().timeouts(),

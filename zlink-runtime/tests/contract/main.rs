@@ -23,4 +23,5 @@ mod reroute;
 mod sends;
 mod startup;
 mod steady;
+mod stop;
 mod topology;

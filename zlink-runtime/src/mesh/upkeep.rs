@@ -52,7 +52,7 @@ impl Inner {
 
     async fn send_when_there_is_room(self: Arc<Self>, peer: Arc<PeerLink>, mut record: Vec<u8>) {
         // A link that ends takes what waits for it along.
-        while peer.send(Lane::Data, record).await.is_ok() {
+        while peer.link().send(Lane::Data, record).await.is_ok() {
             let mut owed = peer.owed();
             match self.next_owed(&mut owed) {
                 Some(next) => record = next,

@@ -15,6 +15,7 @@ mod channel;
 mod errors;
 mod execution;
 mod figures;
+mod handover;
 mod messages;
 mod permits;
 mod ready;

@@ -21,6 +21,7 @@ use crate::random::Random;
 use crate::transport::{Endpoint, Transport};
 
 use super::location::Location;
+use super::status::Sequence;
 use super::validate::{ChannelPlan, Listen, MeshPlan, validate};
 use super::{Channel, Host, HostBuilder, Inner, Mesh, MeshBuilder, shutdown};
 
@@ -81,7 +82,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     for mesh in plan.meshes {
         let rid = mesh.rid.clone();
         let timeouts = timeouts(&mesh.registered);
-        let (connect, automatic) = (mesh.connect.clone(), mesh.automatic);
+        let connect = mesh.connect.clone();
         let max_record = mesh.registered.socket.max_message;
         let mesh = ground.mesh(mesh).await;
         let path = MeshPath {
@@ -89,7 +90,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
             links: mesh.links.clone(),
             timeouts,
         };
-        if automatic {
+        if mesh.automatic {
             published.push(mesh.links.clone());
             searching.push(mesh.links.clone());
         }
@@ -99,9 +100,9 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     }
     let mut channels = Vec::new();
     for channel in plan.channels {
-        let (connect, automatic) = (channel.connect.clone(), channel.automatic);
+        let connect = channel.connect.clone();
         let channel = ground.channel(channel).await;
-        if automatic {
+        if channel.automatic {
             published.extend(channel.server.iter().map(|(links, _)| links.clone()));
             searching.extend(channel.client.clone());
         }
@@ -173,6 +174,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         drain_timeout,
         location,
         stopping: shutdown::Stopping::default(),
+        sequence: Sequence::default(),
     })))
 }
 
@@ -240,6 +242,7 @@ impl Ground {
             rid,
             listen,
             registered,
+            automatic,
             ..
         } = plan;
         let timeouts = timeouts(&registered);
@@ -304,6 +307,8 @@ impl Ground {
             links,
             endpoint,
             inbound,
+            automatic,
+            sequence: Sequence::default(),
         }
     }
 
@@ -313,6 +318,7 @@ impl Ground {
             listen,
             max_message,
             registered,
+            automatic,
             ..
         } = plan;
         let random = self.random.clone();
@@ -377,6 +383,8 @@ impl Ground {
             server,
             inbound: taking,
             client,
+            automatic,
+            sequence: Sequence::default(),
         }
     }
 }

@@ -7,6 +7,7 @@ mod check;
 mod generate;
 mod init;
 mod paths;
+mod templates;
 
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write};
@@ -57,7 +58,7 @@ enum Command {
         /// Schemas, or folders: every `*.yaml` below one that is not a lock.
         #[arg(required = true)]
         paths: Vec<PathBuf>,
-        /// The language: `rust`, or `fbs` for the schema language of flatc.
+        /// The language: `rust`, `python`, or `fbs` for the schema language of flatc.
         #[arg(long, value_enum)]
         lang: Lang,
         /// The folder for the files; it is made where there is none.
@@ -66,6 +67,10 @@ enum Command {
         /// With `--lang rust`: the path of the runtime, as the generated code names it.
         #[arg(long, default_value = "::zlink_runtime::rt")]
         runtime: String,
+        /// A folder of templates of your own, `*.tera`: each takes the place of the built-in one of its path there.
+        /// Not for `rust` and `fbs`, which have none.
+        #[arg(long, value_name = "DIR")]
+        templates: Option<PathBuf>,
     },
     /// Makes the schemas as they are the contract: writes their lock files.
     ///
@@ -105,6 +110,7 @@ enum Format {
 enum Lang {
     Rust,
     Fbs,
+    Python,
 }
 
 /// Where output goes.
@@ -215,7 +221,17 @@ fn start<A: Into<OsString> + Clone>(args: impl IntoIterator<Item = A>, console: 
             lang,
             out,
             runtime,
-        } => generate::run(&paths, lang, &out, runtime, console),
+            templates,
+        } => {
+            let request = generate::Request {
+                paths,
+                lang,
+                out,
+                runtime,
+                templates,
+            };
+            generate::run(request, console)
+        }
         Command::Accept { paths } => accept::run(&paths, console),
         Command::Init {
             dir,

@@ -2,6 +2,7 @@
 
 #![allow(missing_docs, clippy::panic, reason = "a test fails by panicking")]
 
+mod breaking;
 mod build_script;
 mod command;
 mod evolution;

@@ -5,6 +5,7 @@
 mod accept;
 mod breaking;
 mod check;
+mod explain;
 mod generate;
 mod init;
 mod paths;
@@ -94,6 +95,11 @@ enum Command {
         /// How findings are shown: human, on stderr; json, on stdout.
         #[arg(long, value_enum, default_value_t = Format::Human)]
         format: Format,
+    },
+    /// Explains a code of a finding or rule: what it means, why it is so, an example, and what to do.
+    Explain {
+        /// The code, `ZL0401` or `0401`.
+        code: String,
     },
     /// Creates a project: a schema, a program that serves and calls, and a test on a cluster.
     Init {
@@ -250,6 +256,7 @@ fn start<A: Into<OsString> + Clone>(args: impl IntoIterator<Item = A>, console: 
             };
             breaking::run(&request, console)
         }
+        Command::Explain { code } => explain::run(&code, console),
         Command::Init {
             dir,
             name,

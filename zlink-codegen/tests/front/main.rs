@@ -6,6 +6,7 @@ mod breaking;
 mod build_script;
 mod command;
 mod evolution;
+mod explain;
 mod hostile;
 mod init;
 mod invalid;

@@ -6,7 +6,7 @@ use zlink_codegen::diagnostic::Code;
 use crate::room::Room;
 
 /// The indented lines below a title of a page.
-fn block<'p>(page: &'p str, title: &str) -> Option<String> {
+fn block(page: &str, title: &str) -> Option<String> {
     let (_, rest) = page.split_once(&format!("\n{title}:\n"))?;
     let lines = rest.lines().take_while(|line| line.starts_with("    "));
     Some(lines.map(|line| format!("{}\n", &line[4..])).collect::<String>()).filter(|text| !text.is_empty())

@@ -351,6 +351,7 @@ async fn a_status_tells_this_and_no_more() {
         paused: _,
         paused_total: _,
         transitions: _,
+        stalled: _,
     } = jobs;
     assert!(resume_count < pause_count && pause_count <= limit);
     assert_eq!(jobs.in_use(), reserved + queued);

@@ -283,6 +283,7 @@ impl Ground {
         let inbound = Arc::new(Inbound::new(InboundConfig {
             outbound: self.outbound.clone(),
             filters: self.filters.clone(),
+            mesh: Some(name.clone()),
             channels: served,
             node,
             paths,
@@ -339,6 +340,7 @@ impl Ground {
             Arc::new(Inbound::new(InboundConfig {
                 outbound: ground.outbound.clone(),
                 filters: ground.filters.clone(),
+                mesh: None,
                 only_calls: channels.is_empty(),
                 channels,
                 node: None,

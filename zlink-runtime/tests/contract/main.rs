@@ -16,6 +16,7 @@ mod errors;
 mod execution;
 mod figures;
 mod filters;
+mod flow;
 mod messages;
 mod permits;
 mod ready;

@@ -193,7 +193,12 @@ impl Ground {
         path
     }
 
-    fn links(&mut self, mut info: NodeInfo, budget: usize, upcall: Arc<Inbound>) -> Links {
+    fn links(
+        &mut self,
+        mut info: NodeInfo,
+        (budget, receive_budget): (usize, Option<usize>),
+        upcall: Arc<Inbound>,
+    ) -> Links {
         let place = info.scope.to_string();
         match upcall.operations() {
             Ok(operations) => info.operations = operations,
@@ -215,6 +220,7 @@ impl Ground {
             transport: self.transport.clone(),
             permits: self.permits.clone(),
             budget,
+            receive_budget,
             upcall,
             runtime: self.runtime.clone(),
             random: self.random.clone(),
@@ -245,7 +251,7 @@ impl Ground {
             registered,
             ..
         } = plan;
-        let timeouts = timeouts(&registered);
+        let (timeouts, budgets) = (timeouts(&registered), registered.socket.budgets());
         let channels: Vec<_> = registered
             .servers
             .iter()
@@ -302,7 +308,7 @@ impl Ground {
             state: NodeState::Serving,
             operations: Operations::default(),
         };
-        let links = self.links(info, registered.socket.link_budget, inbound.clone());
+        let links = self.links(info, budgets, inbound.clone());
         let endpoint = self.listen(format!("mesh {:?}", name.as_str()), &links, listen).await;
         Mesh {
             name,
@@ -320,7 +326,7 @@ impl Ground {
             registered,
             ..
         } = plan;
-        let random = self.random.clone();
+        let (random, budgets) = (self.random.clone(), registered.socket.budgets());
         let info = |scope: Scope, prefix: &str, channels| {
             Rid::drawn(prefix, &random).map(|rid| NodeInfo {
                 scope,
@@ -354,7 +360,7 @@ impl Ground {
             let inbound = inbound(self, vec![(name.clone(), registration.handlers, queue)], Vec::new());
             if let Ok(info) = info(Scope::ChannelServer(name.clone()), "server", channels) {
                 taking = Some(inbound.clone());
-                let links = self.links(info, registered.socket.link_budget, inbound);
+                let links = self.links(info, budgets, inbound);
                 let endpoint = self
                     .listen(format!("client_server {:?}", name.as_str()), &links, listen)
                     .await;
@@ -376,8 +382,7 @@ impl Ground {
             ));
             let inbound = inbound(self, Vec::new(), vec![path]);
             let info = info(Scope::ChannelClient(name.clone()), "client", Vec::new());
-            info.ok()
-                .map(|info| self.links(info, registered.socket.link_budget, inbound))
+            info.ok().map(|info| self.links(info, budgets, inbound))
         };
         Channel {
             name,

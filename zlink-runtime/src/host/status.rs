@@ -131,6 +131,10 @@ pub struct PeerStatus {
     pub paused: bool,
     /// How often it has.
     pub pauses: u64,
+    /// Bytes that wait here to be sent to it.
+    pub queued_bytes: usize,
+    /// Bytes that were received from it and wait for permits.
+    pub waiting_bytes: usize,
 }
 
 /// A server that selection has.
@@ -249,10 +253,13 @@ fn topology(
         .into_iter()
         .map(|(rid, state, failure)| {
             let own = open.iter().filter(|link| Some(link.rid()) == rid.as_ref());
-            let (mut paused, mut pauses) = (false, 0);
+            let (mut paused, mut pauses, mut queued_bytes, mut waiting_bytes) = (false, 0, 0, 0);
             for link in own {
                 paused |= link.link().held().by_peer;
-                pauses += link.link().stats().pauses;
+                let stats = link.link().stats();
+                pauses += stats.pauses;
+                queued_bytes += stats.queued_bytes;
+                waiting_bytes += stats.waiting_bytes;
             }
             PeerStatus {
                 rid,
@@ -260,6 +267,8 @@ fn topology(
                 failure,
                 paused,
                 pauses,
+                queued_bytes,
+                waiting_bytes,
             }
         })
         .collect();

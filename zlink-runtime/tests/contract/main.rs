@@ -23,6 +23,7 @@ mod ready;
 mod records;
 mod reroute;
 mod sends;
+mod sockets;
 mod stall;
 mod startup;
 mod steady;

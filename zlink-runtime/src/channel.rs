@@ -9,6 +9,7 @@ mod dispatch;
 mod drops;
 mod exchange;
 mod filter;
+mod flow;
 #[cfg(feature = "testing")]
 mod history;
 mod inbound;
@@ -25,6 +26,7 @@ pub use context::{ChannelContext, ChannelTurn, CorrelationId, MessageKind, NodeC
 pub use dispatch::{Call, LendContext};
 pub use drops::DropCounts;
 pub use filter::{Filter, FilterContext, Next};
+pub use flow::{FlowContext, FlowId, FlowOrigin, InFlow};
 #[cfg(feature = "testing")]
 pub use history::Selection;
 pub use outbound::Caller;

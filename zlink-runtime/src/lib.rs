@@ -32,8 +32,8 @@ mod wire;
 pub mod fuzz;
 
 pub use channel::{
-    Caller, ChannelContext, CorrelationId, DropCounts, Filter, FilterContext, HandlerScope, MessageKind, Next,
-    NodeContext, SelectionFailures,
+    Caller, ChannelContext, CorrelationId, DropCounts, Filter, FilterContext, FlowContext, FlowId, FlowOrigin,
+    HandlerScope, InFlow, MessageKind, Next, NodeContext, SelectionFailures,
 };
 pub use host::{
     ChannelControl, ClientServerBuilder, Host, HostBuilder, HostPhase, HostStatus, IntentStatus, JobProfile,

@@ -25,6 +25,10 @@ pub const DESCRIPTOR_CHANNELS: usize = 4096;
 pub const DESCRIPTOR_OPERATIONS: usize = 16_384;
 /// Bytes a link holds per peer and direction.
 pub const LINK_BUDGET_BYTES: usize = 4 << 20;
+/// Bytes that one lane of a link reads ahead of what was handed on, beside one record, where no other measure is set.
+pub const RECEIVE_BUDGET_BYTES: usize = 64 << 10;
+/// The smallest such measure: less would make many reads of one record.
+pub const MIN_RECEIVE_BUDGET_BYTES: usize = 4 << 10;
 /// Records that one receive rotation hands on.
 pub const ROTATION_RECORDS: usize = 64;
 /// Bytes after which a receive rotation ends.

@@ -37,6 +37,13 @@ impl fmt::Display for MessageKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CorrelationId(u64);
 
+impl CorrelationId {
+    /// That of a request as records have it, for whoever traces.
+    pub(super) fn shown(correlation: u64) -> tracing::field::DisplayValue<Self> {
+        tracing::field::display(Self(correlation))
+    }
+}
+
 impl fmt::Display for CorrelationId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)

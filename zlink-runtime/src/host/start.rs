@@ -195,7 +195,12 @@ impl Ground {
         path
     }
 
-    fn links(&mut self, mut info: NodeInfo, budget: usize, upcall: Arc<Inbound>) -> Links {
+    fn links(
+        &mut self,
+        mut info: NodeInfo,
+        (budget, receive_budget): (usize, Option<usize>),
+        upcall: Arc<Inbound>,
+    ) -> Links {
         let place = info.scope.to_string();
         match upcall.operations() {
             Ok(operations) => info.operations = operations,
@@ -217,6 +222,7 @@ impl Ground {
             transport: self.transport.clone(),
             permits: self.permits.clone(),
             budget,
+            receive_budget,
             upcall,
             runtime: self.runtime.clone(),
             random: self.random.clone(),
@@ -248,7 +254,7 @@ impl Ground {
             automatic,
             ..
         } = plan;
-        let timeouts = timeouts(&registered);
+        let (timeouts, budgets) = (timeouts(&registered), registered.socket.budgets());
         let channels: Vec<_> = registered
             .servers
             .iter()
@@ -286,6 +292,7 @@ impl Ground {
         let inbound = Arc::new(Inbound::new(InboundConfig {
             outbound: self.outbound.clone(),
             filters: self.filters.clone(),
+            mesh: Some(name.clone()),
             channels: served,
             node,
             paths,
@@ -304,7 +311,7 @@ impl Ground {
             state: NodeState::Serving,
             operations: Operations::default(),
         };
-        let links = self.links(info, registered.socket.link_budget, inbound.clone());
+        let links = self.links(info, budgets, inbound.clone());
         let endpoint = self.listen(format!("mesh {:?}", name.as_str()), &links, listen).await;
         Mesh {
             name,
@@ -325,7 +332,7 @@ impl Ground {
             automatic,
             ..
         } = plan;
-        let random = self.random.clone();
+        let (random, budgets) = (self.random.clone(), registered.socket.budgets());
         let info = |scope: Scope, prefix: &str, channels| {
             Rid::drawn(prefix, &random).map(|rid| NodeInfo {
                 scope,
@@ -345,6 +352,7 @@ impl Ground {
             Arc::new(Inbound::new(InboundConfig {
                 outbound: ground.outbound.clone(),
                 filters: ground.filters.clone(),
+                mesh: None,
                 only_calls: channels.is_empty(),
                 channels,
                 node: None,
@@ -358,7 +366,7 @@ impl Ground {
             let inbound = inbound(self, vec![(name.clone(), registration.handlers, queue)], Vec::new());
             if let Ok(info) = info(Scope::ChannelServer(name.clone()), "server", channels) {
                 taking = Some(inbound.clone());
-                let links = self.links(info, registered.socket.link_budget, inbound);
+                let links = self.links(info, budgets, inbound);
                 let endpoint = self
                     .listen(format!("client_server {:?}", name.as_str()), &links, listen)
                     .await;
@@ -380,8 +388,7 @@ impl Ground {
             ));
             let inbound = inbound(self, Vec::new(), vec![path]);
             let info = info(Scope::ChannelClient(name.clone()), "client", Vec::new());
-            info.ok()
-                .map(|info| self.links(info, registered.socket.link_budget, inbound))
+            info.ok().map(|info| self.links(info, budgets, inbound))
         };
         Channel {
             name,

@@ -42,6 +42,7 @@ pub(crate) struct LinksConfig {
     pub(crate) transport: Arc<dyn Transport>,
     pub(crate) permits: HostPermits,
     pub(crate) budget: usize,
+    pub(crate) receive_budget: Option<usize>,
     pub(crate) upcall: Arc<dyn Upcall>,
     pub(crate) runtime: Handle,
     /// Where the pauses between attempts to link come from.
@@ -58,6 +59,7 @@ pub(super) struct Inner {
     transport: Arc<dyn Transport>,
     permits: HostPermits,
     budget: usize,
+    receive_budget: Option<usize>,
     pub(super) upcall: Arc<dyn Upcall>,
     pub(super) runtime: Handle,
     random: Random,
@@ -101,6 +103,7 @@ impl Links {
             transport: config.transport,
             permits: config.permits,
             budget: config.budget,
+            receive_budget: config.receive_budget,
             upcall: config.upcall,
             runtime: config.runtime,
             random: config.random,
@@ -436,6 +439,7 @@ impl Inner {
             lanes,
             max_record: DESCRIPTOR_BYTES,
             budget: self.budget,
+            receive_budget: self.receive_budget,
             permits: self.permits.clone(),
             flow: *self.flow.lock(),
         }

@@ -227,6 +227,7 @@ async fn values_out_of_range_are_refused() {
     });
     refuses(many, "shop", "max_message 4096").await;
     refuses(mesh(|m| m.link_budget(0)), "shop", "link_budget").await;
+    refuses(mesh(|m| m.receive_budget(4095)), "shop", "receive_budget").await;
     refuses(mesh(|m| m.security_identity("s".repeat(256))), "shop", "256 bytes").await;
     refuses(
         mesh(|m| m.serve(orders_server(desk()).dispatch_limit(0))),

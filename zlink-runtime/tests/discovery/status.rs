@@ -379,6 +379,8 @@ async fn a_status_tells_this_and_no_more() {
         failure: _,
         paused: _,
         pauses: _,
+        queued_bytes: _,
+        waiting_bytes: _,
     } = &peers[0];
     let TargetStatus { rid: _, weight: _ } = &channels[0].1[0];
 }

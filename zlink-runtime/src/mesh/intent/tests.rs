@@ -171,6 +171,7 @@ fn links(transport: &Answering) -> Links {
         transport: Arc::new(transport.clone()),
         permits: HostPermits::new(10),
         budget: 1000,
+        receive_budget: None,
         upcall: Arc::new(Nobody),
         runtime: tokio::runtime::Handle::current(),
         random: Random::seeded(7),

@@ -53,6 +53,8 @@ pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 pub const ROUTE_READY_TIME: Duration = Duration::from_secs(1);
 /// A send awaited inside a turn that holds its gate.
 pub const GATED_SEND_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a host may be full without a job starting before it is said to stall.
+pub const STALL_TIME: Duration = Duration::from_secs(5);
 /// From the start of a shutdown to the forced stop.
 pub const DRAIN_TIME: Duration = Duration::from_secs(30);
 /// The longest timeout that can be set, in milliseconds.

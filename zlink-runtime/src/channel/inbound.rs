@@ -20,6 +20,7 @@ use crate::wire::{self, Incoming, OperationName};
 use super::context::{ChannelTurn, MessageKind, NodeTurn};
 use super::dispatch::{Dispatch, Refusal};
 use super::drops::Drops;
+use super::filter::{AnyFilter, Filters};
 use super::outbound::Outbound;
 use super::own::OwnPeer;
 use super::path::ChannelPath;
@@ -36,6 +37,8 @@ pub(crate) type Queue = Owner<CallJob>;
 /// What an [`Inbound`] is made of.
 pub(crate) struct InboundConfig {
     pub(crate) outbound: Outbound,
+    /// What stands around every handler.
+    pub(crate) filters: Filters,
     /// The channels served, each with its handlers and queue.
     pub(crate) channels: Vec<(ChannelName, Vec<Handler<ChannelTurn>>, Queue)>,
     /// The handlers of the node itself.
@@ -63,6 +66,7 @@ pub(super) struct Entry {
     pub(super) outbound: Outbound,
     pub(super) packet: PacketName,
     handlers: Handlers,
+    filters: Filters,
     queue: Queue,
     drops: Arc<Drops>,
 }
@@ -143,6 +147,7 @@ impl Inbound {
                     outbound: config.outbound.clone(),
                     packet,
                     handlers,
+                    filters: config.filters.clone(),
                     queue: queue.clone(),
                     drops: drops.clone(),
                 }));
@@ -156,6 +161,7 @@ impl Inbound {
                     outbound: config.outbound.clone(),
                     packet,
                     handlers,
+                    filters: config.filters.clone(),
                     queue: queue.clone(),
                     drops: drops.clone(),
                 }));
@@ -388,6 +394,10 @@ impl Upcall for Inbound {
 }
 
 impl Entry {
+    pub(super) fn filters(&self) -> &[Arc<dyn AnyFilter>] {
+        &self.filters
+    }
+
     fn channel_name(&self) -> Option<&str> {
         match &self.handlers {
             Handlers::Channel(channel, _) => Some(channel.as_str()),

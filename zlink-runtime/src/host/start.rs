@@ -7,8 +7,8 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
 use crate::channel::{
-    ChannelPath, ChannelServer, HostState, Inbound, InboundConfig, MeshPath, NodeServer, Outbound, OwnPeer, PathKind,
-    Queue, Timeouts,
+    ChannelPath, ChannelServer, Filters, HostState, Inbound, InboundConfig, MeshPath, NodeServer, Outbound, OwnPeer,
+    PathKind, Queue, Timeouts,
 };
 use crate::error::{ConfigError, ErrorKind, StartError};
 use crate::execution::Workers;
@@ -21,8 +21,9 @@ use crate::random::Random;
 use crate::transport::{Endpoint, Transport};
 
 use super::location::Location;
+use super::status::Sequence;
 use super::validate::{ChannelPlan, Listen, MeshPlan, validate};
-use super::{Channel, Host, HostBuilder, Inner, Mesh, MeshBuilder, shutdown};
+use super::{Channel, Host, HostBuilder, Inner, Mesh, MeshBuilder, shutdown, stall};
 
 /// More than the head of a service record has.
 const HEAD_BYTES: usize = 64;
@@ -33,6 +34,7 @@ const FAILED_RELEASE: Duration = Duration::from_secs(2);
 /// What every part of a starting host needs.
 struct Ground {
     outbound: Outbound,
+    filters: Filters,
     permits: HostPermits,
     workers: Workers,
     runtime: Handle,
@@ -49,7 +51,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     let (request_timeout, send_timeout) = (builder.request_timeout, builder.send_timeout);
     let (drain_timeout, workers) = (builder.drain_timeout, builder.workers.unwrap_or(threads));
     let (transport, random) = (builder.transport.clone(), builder.random.clone());
-    let watchdog = builder.watchdog;
+    let (watchdog, filters) = (builder.watchdog, builder.filters.clone().into());
     let plan = validate(builder).map_err(StartError::new)?;
     let mut location = match plan.location {
         None => None,
@@ -62,6 +64,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     };
     let mut ground = Ground {
         outbound: Outbound::new(request_timeout, send_timeout),
+        filters,
         permits: HostPermits::with_limits(plan.limits),
         workers: Workers::spawn(&runtime, workers),
         runtime,
@@ -81,7 +84,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     for mesh in plan.meshes {
         let rid = mesh.rid.clone();
         let timeouts = timeouts(&mesh.registered);
-        let (connect, automatic) = (mesh.connect.clone(), mesh.automatic);
+        let connect = mesh.connect.clone();
         let max_record = mesh.registered.socket.max_message;
         let mesh = ground.mesh(mesh).await;
         let path = MeshPath {
@@ -89,7 +92,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
             links: mesh.links.clone(),
             timeouts,
         };
-        if automatic {
+        if mesh.automatic {
             published.push(mesh.links.clone());
             searching.push(mesh.links.clone());
         }
@@ -99,9 +102,9 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     }
     let mut channels = Vec::new();
     for channel in plan.channels {
-        let (connect, automatic) = (channel.connect.clone(), channel.automatic);
+        let connect = channel.connect.clone();
         let channel = ground.channel(channel).await;
-        if automatic {
+        if channel.automatic {
             published.extend(channel.server.iter().map(|(links, _)| links.clone()));
             searching.extend(channel.client.clone());
         }
@@ -126,6 +129,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     }
     let tasks = vec![
         ground.runtime.spawn(ground.outbound.pending().clone().run_deadlines()),
+        ground.runtime.spawn(stall::watch(ground.permits.clone())),
         ground.runtime.spawn(announce_flow(
             ground.permits.clone(),
             meshes.iter().map(|(mesh, _)| mesh.links.clone()).collect(),
@@ -173,6 +177,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         drain_timeout,
         location,
         stopping: shutdown::Stopping::default(),
+        sequence: Sequence::default(),
     })))
 }
 
@@ -240,6 +245,7 @@ impl Ground {
             rid,
             listen,
             registered,
+            automatic,
             ..
         } = plan;
         let timeouts = timeouts(&registered);
@@ -279,6 +285,7 @@ impl Ground {
         let served = served.collect();
         let inbound = Arc::new(Inbound::new(InboundConfig {
             outbound: self.outbound.clone(),
+            filters: self.filters.clone(),
             channels: served,
             node,
             paths,
@@ -304,6 +311,8 @@ impl Ground {
             links,
             endpoint,
             inbound,
+            automatic,
+            sequence: Sequence::default(),
         }
     }
 
@@ -313,6 +322,7 @@ impl Ground {
             listen,
             max_message,
             registered,
+            automatic,
             ..
         } = plan;
         let random = self.random.clone();
@@ -334,6 +344,7 @@ impl Ground {
         let inbound = |ground: &Self, channels: Vec<_>, paths| {
             Arc::new(Inbound::new(InboundConfig {
                 outbound: ground.outbound.clone(),
+                filters: ground.filters.clone(),
                 only_calls: channels.is_empty(),
                 channels,
                 node: None,
@@ -377,6 +388,8 @@ impl Ground {
             server,
             inbound: taking,
             client,
+            automatic,
+            sequence: Sequence::default(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A call from the queue to its end: what waits there, what it becomes, and what is said where it cannot. It must not know
 //! which link it came over.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -144,6 +144,7 @@ impl CallJob {
                 metadata.share(&record)
             },
             correlation: reply.as_ref().map(ReplyTo::correlation),
+            scope: OnceLock::new(),
         };
         let payload = payload.of(&record);
         let request = reply.is_some();

@@ -76,7 +76,9 @@ macro_rules! socket_methods {
             self
         }
 
-        /// Bytes that each link holds for sending before senders wait: 4 MiB where it is not set.
+        /// Bytes that each link holds for sending before senders wait: 4 MiB where it is not set. What waits goes before a
+        /// probe and its answer, and a link ends after 15 s without one: over a network that carries less than this in
+        /// some seconds, set less.
         pub fn link_budget(mut self, bytes: usize) -> Self {
             self.socket.link_budget = bytes;
             self

@@ -128,13 +128,15 @@ export class Channel {
     if (Buffer.byteLength(securityIdentity) > 255) {
       throw new ArgumentError("securityIdentity", "has more than 255 bytes");
     }
-    const local: Local = {
+    const generation = randomBytes(8).readBigUInt64LE() | 1n;
+    // Each endpoint is a client of its own to its server: two of them may lead to the same one.
+    const local = (): Local => ({
       channel: name,
       rid: `client-${randomUUID()}`,
-      generation: randomBytes(8).readBigUInt64LE() | 1n,
+      generation,
       securityIdentity,
       maxMessage,
-    };
+    });
     const endpoints = typeof options.connect === "string" ? [options.connect] : options.connect;
     for (const endpoint of endpoints) {
       if (!/^(tcp:\/\/.+:[1-9]\d*|ipc:\/\/.+)$/.test(endpoint) || Buffer.byteLength(endpoint) > MAX_ENDPOINT_BYTES) {
@@ -143,7 +145,7 @@ export class Channel {
     }
     if (endpoints.length === 0) throw new ArgumentError("connect", "names no server");
     this.#endpoints = [...new Set(endpoints)].map((endpoint) => ({ endpoint, link: undefined, failure: undefined }));
-    this.#dialling = Promise.all(this.#endpoints.map((endpoint) => this.#dial(endpoint, local))).then(() => undefined);
+    this.#dialling = Promise.all(this.#endpoints.map((endpoint) => this.#dial(endpoint, local()))).then(() => undefined);
   }
 
   /**

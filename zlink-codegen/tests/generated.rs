@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use zlink_codegen::backend::flatbuffers;
+use zlink_codegen::backend::python;
 use zlink_codegen::backend::rust::{self, Options};
 use zlink_codegen::backend::tera::Templates;
 use zlink_codegen::backend::typescript;
@@ -122,4 +123,22 @@ fn the_flatbuffers_output_is_checked_in() {
             &flatbuffers::generate(&load(schema)).expect("each file has a name of its own"),
         );
     }
+}
+
+/// REQ: MSG-708
+#[test]
+fn the_wire_of_python_is_generated_from_its_schema() {
+    let templates = Templates::new(python::TEMPLATES, &[]).expect("the templates are right");
+    let module = python::protocol(&load("schemas/zlink/wire.yaml"), &templates).expect("the templates are right");
+    let mut tree = Tree::default();
+    tree.add("protocol.py", module).expect("a path");
+    compare("zlink-codegen/src/backend/python/zlink", &tree);
+}
+
+#[test]
+fn the_python_output_is_checked_in() {
+    let templates = Templates::new(python::TEMPLATES, &[]).expect("the templates are right");
+    let schemas: Vec<Schema> = SCHEMAS.iter().map(|schema| load(schema)).collect();
+    let tree = python::generate(&schemas, &templates).expect("the templates are right");
+    compare("generated/python/zlink_generated", &tree);
 }

@@ -27,7 +27,6 @@ fn escaped(line: &str) -> String {
 }
 
 /// A string literal.
-#[allow(dead_code, reason = "messages come next")]
 pub(super) fn literal(text: &str) -> String {
     let mut literal = String::from("\"");
     for c in text.chars() {

@@ -60,7 +60,7 @@ enum Command {
         /// Schemas, or folders: every `*.yaml` below one that is not a lock.
         #[arg(required = true)]
         paths: Vec<PathBuf>,
-        /// The language: `rust`, `python`, or `fbs` for the schema language of flatc.
+        /// The language: `rust`, `python`, `typescript`, or `fbs` for the schema language of flatc.
         #[arg(long, value_enum)]
         lang: Lang,
         /// The folder for the files; it is made where there is none.
@@ -136,6 +136,7 @@ enum Lang {
     Rust,
     Fbs,
     Python,
+    Typescript,
 }
 
 /// Where output goes.

@@ -6,6 +6,7 @@ use zlink_codegen::backend::flatbuffers;
 use zlink_codegen::backend::python;
 use zlink_codegen::backend::rust::{self, Options};
 use zlink_codegen::backend::tera::Templates;
+use zlink_codegen::backend::typescript;
 use zlink_codegen::ir::Schema;
 use zlink_codegen::output::Tree;
 
@@ -47,6 +48,39 @@ fn the_wire_is_generated_from_its_schema() {
     )
     .expect("a path");
     compare("zlink-runtime/src/wire", &tree);
+}
+
+/// The codecs of the wire that the TypeScript client is built on.
+fn wire_in_typescript() -> Vec<u8> {
+    let templates = Templates::new(typescript::TEMPLATES, &[]).expect("the templates are right");
+    let wire = typescript::modules(&[load("schemas/zlink/wire.yaml")], &templates, "./codec.js");
+    let wire = wire.expect("the templates are right");
+    wire.get("zlink_wire.ts").expect("the module of the namespace").to_vec()
+}
+
+/// REQ: MSG-708
+#[test]
+fn the_wire_in_typescript_is_generated_from_its_schema() {
+    let mut tree = Tree::default();
+    tree.add("wire.ts", wire_in_typescript()).expect("a path");
+    compare("zlink-codegen/src/backend/typescript/zlink", &tree);
+}
+
+#[test]
+fn the_typescript_output_is_checked_in() {
+    let templates = Templates::new(typescript::TEMPLATES, &[]).expect("the templates are right");
+    let schemas = SCHEMAS.map(load);
+    let written = typescript::generate(&schemas, &templates).expect("the generator has no bug");
+    let mut tree = Tree::default();
+    for (path, content) in written.iter() {
+        // What was built in may be older than the wire's schema, while its own test is writing it.
+        let content = match path {
+            "zlink/wire.ts" => wire_in_typescript(),
+            _ => content.to_vec(),
+        };
+        tree.add(path, content).expect("a path");
+    }
+    compare("generated/typescript/src", &tree);
 }
 
 /// The schemas whose output is checked in.

@@ -1,5 +1,9 @@
 //! What is checked in of the generator's output is what it writes now. `ZLINK_BLESS=1` writes it.
 
+#[allow(dead_code, reason = "the rules are for the other test that reads it")]
+#[path = "../../generated/rust/tests/changes/table.rs"]
+mod table;
+
 use std::path::{Path, PathBuf};
 
 use zlink_codegen::backend::flatbuffers;
@@ -141,4 +145,21 @@ fn the_python_output_is_checked_in() {
     let schemas: Vec<Schema> = SCHEMAS.iter().map(|schema| load(schema)).collect();
     let tree = python::generate(&schemas, &templates).expect("the templates are right");
     compare("generated/python/zlink_generated", &tree);
+}
+
+/// The two modules of the table of changes, which `generated/rust/tests/changes` exchanges bytes between.
+#[test]
+fn both_versions_of_the_table_of_changes_are_checked_in() {
+    let rows = table::rows();
+    let room = tempfile::tempdir().expect("a temporary folder");
+    let mut tree = Tree::default();
+    for (side, file) in [(table::Side::Before, "before.rs"), (table::Side::After, "after.rs")] {
+        let path = room.path().join("changes.yaml");
+        std::fs::write(&path, table::schema(&rows, side)).expect("writable");
+        let schema = zlink_codegen::load(path).unwrap_or_else(|findings| panic!("{findings}"));
+        let modules = rust::modules(&schema, &Options::default()).expect("the generator has no bug");
+        tree.add(file, modules.get("changes.rs").expect("the module of the namespace"))
+            .expect("a path");
+    }
+    compare("generated/rust/tests/changes", &tree);
 }

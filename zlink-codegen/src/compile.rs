@@ -6,12 +6,16 @@ mod build;
 mod locks;
 mod memory;
 mod program;
+#[cfg(feature = "cli")]
+mod versions;
 
 use std::path::Path;
 
-#[cfg(feature = "cli")]
-pub(crate) use program::is_schema;
 pub(crate) use program::{Disk, Program};
+#[cfg(feature = "cli")]
+pub(crate) use program::{Files, is_schema};
+#[cfg(feature = "cli")]
+pub(crate) use versions::Version;
 
 pub use build::compile;
 pub use memory::fuzz_load;

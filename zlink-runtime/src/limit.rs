@@ -12,6 +12,9 @@ pub const PAYLOAD_BYTES: usize = (1 << 31) - 1;
 pub const MESH_MESSAGE_BYTES: usize = 64 << 20;
 /// `MaxMessageSize` of a ClientServer channel where none is set, in bytes.
 pub const CLIENT_SERVER_MESSAGE_BYTES: usize = 16 << 20;
+/// The least that a side may set as its greatest message, in bytes: the head of any call fits, with all its names and
+/// metadata, and so does every error.
+pub const LEAST_MESSAGE_BYTES: usize = 4096;
 /// An endpoint's text, in bytes.
 pub const ENDPOINT_BYTES: usize = 4096;
 /// What a node publishes of itself (hello, admit, descriptor), in bytes.

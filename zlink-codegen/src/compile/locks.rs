@@ -79,7 +79,13 @@ impl Program<'_> {
             let item = if self.sink.is_full(top.file, change.code.severity()) {
                 Diagnostic::new(change.code, top, change.message.as_str())
             } else {
-                describe(change, loaded, &lock, raised, old.version)
+                let remembered = find(&lock, &change.was).map(|span| (span, "the lock file remembers this"));
+                allow(
+                    describe(change, place(loaded, &change.at), remembered),
+                    change,
+                    raised,
+                    old.version,
+                )
             };
             self.sink.report(item);
         }
@@ -131,29 +137,28 @@ fn lock_path(schema: &Path, namespace: &str) -> PathBuf {
     schema.with_file_name(format!("{namespace}.lock.yaml"))
 }
 
-fn describe(change: &Change, loaded: &Loaded, lock: &Node, raised: bool, version: u32) -> Diagnostic {
+/// A difference as a finding. `before` is where it stood, with what is said of that place.
+pub(super) fn describe(change: &Change, at: Span, before: Option<(Span, &str)>) -> Diagnostic {
     let kind = change.code.summary().split_once(':').map_or("", |(kind, _)| kind);
     let prefix = if kind.bytes().all(|b| b.is_ascii_uppercase()) && !kind.is_empty() {
         format!("{kind}: ")
     } else {
         String::new()
     };
-    let mut item = Diagnostic::new(
-        change.code,
-        place(loaded, &change.at),
-        format!("{prefix}{}", change.message),
-    );
-    if let Some(span) = find(lock, &change.was) {
-        item = item.at(span, "the lock file remembers this");
+    let mut item = Diagnostic::new(change.code, at, format!("{prefix}{}", change.message));
+    if let Some((span, text)) = before {
+        item = item.at(span, text);
     }
-    let own = change.help.as_ref().map(|help| format!("{help}; ")).unwrap_or_default();
+    item.help = change.help.clone();
+    item
+}
+
+/// What a raised version makes of it.
+fn allow(mut item: Diagnostic, change: &Change, raised: bool, version: u32) -> Diagnostic {
     if !evolution::needs_version(change.code) {
-        return if let Some(help) = &change.help {
-            item.help(help)
-        } else {
-            item
-        };
+        return item;
     }
+    let own = item.help.take().map(|help| format!("{help}; ")).unwrap_or_default();
     if raised {
         return item
             .severity(Severity::Warning)
@@ -166,7 +171,7 @@ fn describe(change: &Change, loaded: &Loaded, lock: &Node, raised: bool, version
 }
 
 /// The deepest key of `path` that the schema has.
-fn place(loaded: &Loaded, path: &[String]) -> Span {
+pub(super) fn place(loaded: &Loaded, path: &[String]) -> Span {
     find(&loaded.tree, path)
         .or_else(|| find(&loaded.tree, &["namespace".to_owned()]))
         .unwrap_or(Sources::top(loaded.id))

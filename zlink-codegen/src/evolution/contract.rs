@@ -113,6 +113,14 @@ impl Contract {
         })
     }
 
+    /// Whether a type of this name is declared.
+    pub(super) fn declares(&self, name: &str) -> bool {
+        self.messages.contains_key(name)
+            || self.unions.contains_key(name)
+            || self.structs.contains_key(name)
+            || self.enums.contains_key(name)
+    }
+
     /// This contract with what `old` remembers of things that are deleted: what `accept` writes.
     pub(crate) fn remembering(mut self, old: &Contract) -> Contract {
         for (name, key) in &old.metadata {

@@ -184,7 +184,10 @@ impl Exchange {
             },
             Stage::Room(sending) => match sending.as_mut().poll(cx) {
                 Poll::Pending => Step::Pending,
-                Poll::Ready(Ok(())) => self.accepted(),
+                Poll::Ready(Ok(())) => {
+                    self.in_line(false);
+                    self.accepted()
+                }
                 Poll::Ready(Err(Refused::Closed)) => self.again(cx),
                 Poll::Ready(Err(refused)) => Step::Failed(refusal(refused)),
             },
@@ -264,6 +267,13 @@ impl Exchange {
             None => self.waiting = Some(self.way.outbound.pending().register_on(deadline, link, cx)),
         }
         self.waiting.as_ref().map(Waiting::key)
+    }
+
+    /// A request that waits for room is with nobody yet: a stop does not wait for it, polled or not.
+    fn in_line(&self, in_line: bool) {
+        if let Some(entry) = &self.waiting {
+            entry.in_line(in_line);
+        }
     }
 
     /// Finds somebody without waiting; `None` where waiting may help.
@@ -383,6 +393,7 @@ impl Exchange {
                     self.note_crowd();
                     head.extend_from_slice(payload);
                     self.stage = Stage::Room(self.wait_for_room(&route, head));
+                    self.in_line(true);
                     return self.poll(cx);
                 }
                 Err(Refused::Closed) => {

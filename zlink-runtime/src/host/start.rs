@@ -21,6 +21,7 @@ use crate::random::Random;
 use crate::transport::{Endpoint, Transport};
 
 use super::location::Location;
+use super::status::Sequence;
 use super::validate::{ChannelPlan, Listen, MeshPlan, validate};
 use super::{Channel, Host, HostBuilder, Inner, Mesh, MeshBuilder, shutdown, stall};
 
@@ -83,7 +84,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     for mesh in plan.meshes {
         let rid = mesh.rid.clone();
         let timeouts = timeouts(&mesh.registered);
-        let (connect, automatic) = (mesh.connect.clone(), mesh.automatic);
+        let connect = mesh.connect.clone();
         let max_record = mesh.registered.socket.max_message;
         let mesh = ground.mesh(mesh).await;
         let path = MeshPath {
@@ -91,7 +92,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
             links: mesh.links.clone(),
             timeouts,
         };
-        if automatic {
+        if mesh.automatic {
             published.push(mesh.links.clone());
             searching.push(mesh.links.clone());
         }
@@ -101,9 +102,9 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     }
     let mut channels = Vec::new();
     for channel in plan.channels {
-        let (connect, automatic) = (channel.connect.clone(), channel.automatic);
+        let connect = channel.connect.clone();
         let channel = ground.channel(channel).await;
-        if automatic {
+        if channel.automatic {
             published.extend(channel.server.iter().map(|(links, _)| links.clone()));
             searching.extend(channel.client.clone());
         }
@@ -176,6 +177,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         drain_timeout,
         location,
         stopping: shutdown::Stopping::default(),
+        sequence: Sequence::default(),
     })))
 }
 
@@ -249,6 +251,7 @@ impl Ground {
             rid,
             listen,
             registered,
+            automatic,
             ..
         } = plan;
         let (timeouts, budgets) = (timeouts(&registered), registered.socket.budgets());
@@ -315,6 +318,8 @@ impl Ground {
             links,
             endpoint,
             inbound,
+            automatic,
+            sequence: Sequence::default(),
         }
     }
 
@@ -324,6 +329,7 @@ impl Ground {
             listen,
             max_message,
             registered,
+            automatic,
             ..
         } = plan;
         let (random, budgets) = (self.random.clone(), registered.socket.budgets());
@@ -389,6 +395,8 @@ impl Ground {
             server,
             inbound: taking,
             client,
+            automatic,
+            sequence: Sequence::default(),
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::channel::{ChannelServer, Handler};
 use crate::clock;
 use crate::error::ConfigError;
 use crate::id::{ChannelName, MAX_ID_BYTES, MeshName, Rid};
-use crate::limit::{MAX_WEIGHT, MIN_RECEIVE_BUDGET_BYTES, PAYLOAD_BYTES};
+use crate::limit::{LEAST_MESSAGE_BYTES, MAX_WEIGHT, MIN_RECEIVE_BUDGET_BYTES, PAYLOAD_BYTES};
 use crate::mesh::ObjectRole;
 use crate::permit::PermitLimits;
 use crate::random::Random;
@@ -221,11 +221,11 @@ fn mesh_plan(mesh: MeshBuilder, store: bool, random: &Random, mistakes: &mut Mis
         );
     }
     handler_mistakes(&place, mesh.node.iter().flat_map(|node| &node.handlers), mistakes);
-    if !(1..=PAYLOAD_BYTES).contains(&mesh.socket.max_message) {
+    if !(LEAST_MESSAGE_BYTES..=PAYLOAD_BYTES).contains(&mesh.socket.max_message) {
         mistakes.add(
             &place,
             format!(
-                "max_message is {}; it must be 1 to {PAYLOAD_BYTES} bytes",
+                "max_message is {}; it must be {LEAST_MESSAGE_BYTES} to {PAYLOAD_BYTES} bytes",
                 mesh.socket.max_message
             ),
         );
@@ -289,11 +289,11 @@ fn channel_plan(channel: ClientServerBuilder, store: bool, mistakes: &mut Mistak
     for server in &channel.servers {
         server_mistakes(&place, server, mistakes);
     }
-    if channel.socket.max_message > PAYLOAD_BYTES {
+    if !matches!(channel.socket.max_message, 0 | LEAST_MESSAGE_BYTES..=PAYLOAD_BYTES) {
         mistakes.add(
             &place,
             format!(
-                "max_message is {}; at most {PAYLOAD_BYTES} bytes",
+                "max_message is {}; it must be 0, or {LEAST_MESSAGE_BYTES} to {PAYLOAD_BYTES} bytes",
                 channel.socket.max_message
             ),
         );

@@ -9,3 +9,4 @@ mod faults;
 mod files;
 mod host;
 mod kit;
+mod surface;

@@ -10,6 +10,7 @@ mod fmt;
 mod generate;
 mod init;
 mod paths;
+mod templates;
 
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write};
@@ -60,7 +61,7 @@ enum Command {
         /// Schemas, or folders: every `*.yaml` below one that is not a lock.
         #[arg(required = true)]
         paths: Vec<PathBuf>,
-        /// The language: `rust`, or `fbs` for the schema language of flatc.
+        /// The language: `rust`, `python`, `typescript`, or `fbs` for the schema language of flatc.
         #[arg(long, value_enum)]
         lang: Lang,
         /// The folder for the files; it is made where there is none.
@@ -69,6 +70,10 @@ enum Command {
         /// With `--lang rust`: the path of the runtime, as the generated code names it.
         #[arg(long, default_value = "::zlink_runtime::rt")]
         runtime: String,
+        /// A folder of templates of your own, `*.tera`: each takes the place of the built-in one of its path there.
+        /// Not for `rust` and `fbs`, which have none.
+        #[arg(long, value_name = "DIR")]
+        templates: Option<PathBuf>,
     },
     /// Makes the schemas as they are the contract: writes their lock files.
     ///
@@ -145,6 +150,8 @@ enum Format {
 enum Lang {
     Rust,
     Fbs,
+    Python,
+    Typescript,
 }
 
 /// Where output goes.
@@ -255,7 +262,17 @@ fn start<A: Into<OsString> + Clone>(args: impl IntoIterator<Item = A>, console: 
             lang,
             out,
             runtime,
-        } => generate::run(&paths, lang, &out, runtime, console),
+            templates,
+        } => {
+            let request = generate::Request {
+                paths,
+                lang,
+                out,
+                runtime,
+                templates,
+            };
+            generate::run(request, console)
+        }
         Command::Accept { paths } => accept::run(&paths, console),
         Command::Breaking {
             paths,

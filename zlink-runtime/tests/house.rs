@@ -47,10 +47,16 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("backend::rust", BACK_END),
     ("backend::flatbuffers", BACK_END),
     ("backend::tera", BACK_END),
+    ("backend::python", TEMPLATE_BACK_END),
+    ("backend::typescript", TEMPLATE_BACK_END),
+    ("backend::docs", TEMPLATE_BACK_END),
+    ("backend::diagram", TEMPLATE_BACK_END),
     ("compile", EVERY_ROOM),
     ("cli", EVERY_ROOM),
 ];
 const BACK_END: &[&str] = &["ir", "name", "output", "diagnostic"];
+/// A language whose files are made from templates.
+const TEMPLATE_BACK_END: &[&str] = &["ir", "name", "output", "diagnostic", "backend::tera"];
 const EVERY_ROOM: &[&str] = &["*"];
 
 /// The longest file that is still one room's one thought.

@@ -185,3 +185,40 @@ fn the_program_is_the_library() {
     assert!(String::from_utf8_lossy(&run.stderr).contains("ZL0401"));
     assert!(run.stdout.is_empty());
 }
+
+#[test]
+fn templates_of_ones_own_are_taken_and_their_mistakes_shown_with_their_line() {
+    let room = Room::new();
+    room.write("shop.yaml", GOOD);
+    room.write("mine/package.py.tera", "# mine\n");
+    let args = |lang| {
+        [
+            "generate",
+            "--lang",
+            lang,
+            "--out",
+            "@out",
+            "--templates",
+            "@mine",
+            "@shop.yaml",
+        ]
+    };
+    let ran = room.run(&args("python"));
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(room.read("out/__init__.py"), "# mine\n");
+    assert!(room.read("out/shop/__init__.py").contains("The namespace `shop`."));
+
+    let wrong = room.write("mine/namespace.py.tera", "one\n{{ no_such_thing }}\n");
+    let ran = room.run(&args("python"));
+    let place = format!("error: template {}:2:4: ", wrong.display());
+    assert_eq!((ran.code, ran.err.starts_with(&place)), (2, true), "{}", ran.err);
+
+    let ran = room.run(&args("rust"));
+    assert_eq!(ran.code, 2, "rust has no templates");
+    std::fs::remove_dir_all(room.file("mine")).expect("removable");
+    let ran = room.run(&args("python"));
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("mine"), "{}", ran.err);
+    room.write("mine/other.txt", "");
+    assert_eq!(room.run(&args("python")).code, 2, "no template is there");
+}

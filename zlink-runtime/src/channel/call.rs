@@ -399,6 +399,7 @@ impl<M: Message> Running<M> {
                 Step::Reply(reply) => Ok(reply),
                 Step::Failed(error) => Err(error),
             };
+            exchange.ended(end.as_ref().err());
             self.exchange = Err(None);
             return Poll::Ready(end);
         }

@@ -6,6 +6,7 @@ mod accept;
 mod breaking;
 mod check;
 mod explain;
+mod fmt;
 mod generate;
 mod init;
 mod paths;
@@ -100,6 +101,20 @@ enum Command {
         /// How findings are shown: human, on stderr; json, on stdout.
         #[arg(long, value_enum, default_value_t = Format::Human)]
         format: Format,
+    },
+    /// Brings schemas into the one form, comments kept.
+    ///
+    /// The order of the file stays, and so does what is aligned.
+    Fmt {
+        /// Schemas, or folders: every `*.yaml` below one that is not a lock.
+        #[arg(required = true)]
+        paths: Vec<PathBuf>,
+        /// Give each field that has no id the one its lock file knows, or else the lowest that is free.
+        #[arg(long)]
+        assign_ids: bool,
+        /// Write nothing; name the files that would change, and fail where there are any.
+        #[arg(long)]
+        check: bool,
     },
     /// Explains a code of a finding or rule: what it means, why it is so, an example, and what to do.
     Explain {
@@ -273,6 +288,11 @@ fn start<A: Into<OsString> + Clone>(args: impl IntoIterator<Item = A>, console: 
             };
             breaking::run(&request, console)
         }
+        Command::Fmt {
+            paths,
+            assign_ids,
+            check,
+        } => fmt::run(&paths, assign_ids, check, console),
         Command::Explain { code } => explain::run(&code, console),
         Command::Init {
             dir,

@@ -3,6 +3,8 @@
 //! Here, and in `cli`, is the only place with files. It must not know how a phase does its work.
 
 mod build;
+#[cfg(feature = "cli")]
+mod formatted;
 mod locks;
 mod memory;
 mod program;

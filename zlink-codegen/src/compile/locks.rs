@@ -2,6 +2,8 @@
 //!
 //! It must not know rules of evolution; it finds both sides, and the place each difference is shown at.
 
+#[cfg(feature = "cli")]
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -109,6 +111,18 @@ impl Program<'_> {
             exists: true,
             accepted,
         })
+    }
+
+    /// The ids that the lock file beside a schema knows, with the names of their fields, by message. Nothing where there
+    /// is no lock file, or none that can be read: `check` tells of that.
+    #[cfg(feature = "cli")]
+    pub(crate) fn known_ids(&mut self, schema: &Path, namespace: &str) -> BTreeMap<String, Vec<(u16, String)>> {
+        let path = lock_path(schema, namespace);
+        let bytes = self.read_lock(&path).ok();
+        let Some((contract, ..)) = bytes.and_then(|bytes| self.parse_lock(&path, bytes)) else {
+            return BTreeMap::new();
+        };
+        contract.ids()
     }
 
     fn parse_lock(&mut self, path: &Path, bytes: Vec<u8>) -> Option<(Contract, FileId, Node)> {

@@ -132,7 +132,7 @@ impl<'f> Program<'f> {
         &self.read
     }
 
-    fn read(&mut self, path: &Path) -> io::Result<Vec<u8>> {
+    pub(super) fn read(&mut self, path: &Path) -> io::Result<Vec<u8>> {
         self.read.push(path.to_owned());
         self.files.read(path)
     }

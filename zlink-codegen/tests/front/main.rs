@@ -7,6 +7,7 @@ mod build_script;
 mod command;
 mod evolution;
 mod explain;
+mod format;
 mod hostile;
 mod init;
 mod invalid;

@@ -8,3 +8,5 @@ pub mod python;
 pub mod rust;
 #[cfg(feature = "cli")]
 pub mod tera;
+#[cfg(feature = "cli")]
+pub mod typescript;

@@ -20,6 +20,7 @@ mod mesh_builder;
 mod ready;
 mod shutdown;
 mod socket;
+mod stall;
 mod start;
 mod status;
 mod validate;
@@ -30,7 +31,10 @@ pub use control::{ChannelControl, IntentStatus, ListenerInfo, ListenerKind, Mesh
 pub use location::{LocationState, LocationStatus};
 pub use mesh_builder::MeshBuilder;
 pub use shutdown::ShutdownError;
-pub use status::{HostPhase, HostStatus, JobQueueStatus, PeerStatus, TargetStatus, TopologyPhase, TopologyStatus};
+pub use status::{
+    HostPhase, HostStatus, JobQueueStatus, PeerStatus, TargetStatus, TopologyKind, TopologyPhase, TopologyReason,
+    TopologyStatus,
+};
 
 /// A running host. Clones are handles to the same one.
 ///
@@ -64,6 +68,7 @@ pub(crate) struct Inner {
     drain_timeout: std::time::Duration,
     location: Option<location::Location>,
     stopping: shutdown::Stopping,
+    sequence: status::Sequence,
 }
 
 /// A MeshNode of this host.
@@ -73,6 +78,9 @@ pub(crate) struct Mesh {
     endpoint: crate::transport::Endpoint,
     /// What comes in over them, and from this host itself.
     inbound: Arc<Inbound>,
+    /// Whether it is published, and finds its peers, through the Location Store.
+    automatic: bool,
+    sequence: status::Sequence,
 }
 
 /// A ClientServer channel of this host.
@@ -82,6 +90,9 @@ pub(crate) struct Channel {
     /// What comes in to the server.
     inbound: Option<Arc<Inbound>>,
     client: Option<Links>,
+    /// As in [`Mesh`].
+    automatic: bool,
+    sequence: status::Sequence,
 }
 
 impl Host {

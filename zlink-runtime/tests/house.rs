@@ -42,6 +42,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     // It reads lock files, which are YAML, and says what is wrong with them.
     ("evolution", &["source", "diagnostic", "load", "ir"]),
+    ("format", &["source", "diagnostic", "load"]),
     ("backend", &[]),
     ("backend::rust", BACK_END),
     ("backend::flatbuffers", BACK_END),

@@ -53,7 +53,7 @@ class Protocol(Case):
 
     async def test_hello_comes_first_and_alone(self) -> None:
         server = await self.server()
-        client = await self.client(server.endpoint, servers=0, security_identity="blue", max_message=1000)
+        client = await self.client(server.endpoint, servers=0, security_identity="blue", max_message=5000)
         waiting = self.ask(client)
         hello = await server.hear_service(RecordKind.HELLO, Hello)
         rid = hello.rid
@@ -66,7 +66,7 @@ class Protocol(Case):
             revision=1,
             role=ObjectRole.NONE,
             security_identity="blue",
-            max_message=1000,
+            max_message=5000,
             state=NodeState.SERVING,
         )
         self.assertEqual(hello, wanted)
@@ -161,6 +161,7 @@ class Protocol(Case):
             ({"rid": b""}, RejectReason.INVALID_DESCRIPTOR),
             ({"state": NodeState.UNSPECIFIED}, RejectReason.INVALID_DESCRIPTOR),
             ({"channels": [ChannelServer(name="interop", weight=10_001)]}, RejectReason.INVALID_DESCRIPTOR),
+            ({"max_message": 4095}, RejectReason.RESOURCE_LIMIT),
         ]
         for changes, reason in wrong:
             with self.subTest(str(changes)):

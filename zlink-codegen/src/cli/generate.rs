@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use super::{Console, FINE, Format, Lang, TROUBLE, number, paths, templates};
-use crate::backend::{flatbuffers, python, rust, tera};
+use crate::backend::{flatbuffers, python, rust, tera, typescript};
 use crate::compile::{Disk, Program};
 use crate::ir::Schema;
 use crate::output::{Refused, Tree};
@@ -73,6 +73,7 @@ fn generate(schemas: &[Schema], request: Request) -> Result<Tree, String> {
         }
         Lang::Fbs => each(schemas, flatbuffers::generate),
         Lang::Python => from_templates(python::TEMPLATES, python::generate),
+        Lang::Typescript => from_templates(typescript::TEMPLATES, typescript::generate),
     }
 }
 

@@ -43,7 +43,7 @@ fn exit_codes_are_those_of_the_documentation() {
 #[test]
 fn every_command_says_what_its_arguments_are() {
     let room = Room::new();
-    for command in ["check", "generate", "accept"] {
+    for command in ["check", "generate", "accept", "breaking"] {
         let ran = room.run(&[command, "--help"]);
         assert_eq!((ran.code, ran.err.as_str()), (0, ""));
         let mut lines = ran.out.lines().map(str::trim_start).peekable();

@@ -53,6 +53,7 @@ REQUEST_TIMEOUT = 30.0
 """Of a request where neither call, schema nor client gives one, in seconds."""
 MAX_TIMEOUT = ((1 << 31) - 1) / 1000
 MAX_MESSAGE = 16 << 20
+LEAST_MESSAGE = 4096
 MAX_RECORD = (1 << 31) - 1
 STEADY = 1.0
 """A link that stood for so long was worth dialling at once again."""
@@ -105,8 +106,8 @@ class Client:
         for endpoint in endpoints:
             if not endpoint.startswith(("tcp://", "ipc://")):
                 raise ArgumentError("endpoints", f"{endpoint!r} is not of the form tcp://host:port or ipc://path")
-        if not 0 < max_message <= MAX_RECORD:
-            raise ArgumentError("max_message", f"{max_message} is not in 1..={MAX_RECORD}")
+        if not LEAST_MESSAGE <= max_message <= MAX_RECORD:
+            raise ArgumentError("max_message", f"{max_message} is not in {LEAST_MESSAGE}..={MAX_RECORD}")
         self._endpoints = list(dict.fromkeys(endpoints))
         self._channel = name
         self._timeout = _checked(timeout)

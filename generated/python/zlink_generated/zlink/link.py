@@ -33,6 +33,8 @@ ROTATION = 64
 """Records that are taken, and messages that are sent, in a row before others run."""
 TICK = 1.0
 MAX_WEIGHT = 10_000
+LEAST_MESSAGE = 4096
+"""The greatest message of either side is at least that, so that the head of any call fits, and every update."""
 MAX_ID_BYTES = 255
 LAST_WORDS = 100
 """How long a socket may take to bring out a reject, in milliseconds."""
@@ -452,6 +454,8 @@ class Link:
             return RejectReason.INVALID_DESCRIPTOR, "its rid, generation, revision or state is none"
         if hello.channels[0].weight > MAX_WEIGHT:
             return RejectReason.INVALID_DESCRIPTOR, f"its weight is over {MAX_WEIGHT}"
+        if hello.max_message < LEAST_MESSAGE:
+            return RejectReason.RESOURCE_LIMIT, f"it takes {hello.max_message} bytes at most; {LEAST_MESSAGE} are needed"
         if not self._owner.leads_elsewhere(self, hello.rid, hello.generation):
             return RejectReason.DUPLICATE, "there is a link to it already"
         return None

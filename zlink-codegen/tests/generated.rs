@@ -133,13 +133,17 @@ fn the_flatbuffers_output_is_checked_in() {
     }
 }
 
+/// The messages of the wire that the Python client is built on.
+fn wire_in_python() -> String {
+    let templates = Templates::new(python::TEMPLATES, &[]).expect("the templates are right");
+    python::protocol(&load("schemas/zlink/wire.yaml"), &templates).expect("the templates are right")
+}
+
 /// REQ: MSG-708
 #[test]
-fn the_wire_of_python_is_generated_from_its_schema() {
-    let templates = Templates::new(python::TEMPLATES, &[]).expect("the templates are right");
-    let module = python::protocol(&load("schemas/zlink/wire.yaml"), &templates).expect("the templates are right");
+fn the_wire_in_python_is_generated_from_its_schema() {
     let mut tree = Tree::default();
-    tree.add("protocol.py", module).expect("a path");
+    tree.add("protocol.py", wire_in_python()).expect("a path");
     compare("zlink-codegen/src/backend/python/zlink", &tree);
 }
 
@@ -148,7 +152,16 @@ fn the_python_output_is_checked_in() {
     let templates = Templates::new(python::TEMPLATES, &[]).expect("the templates are right");
     let words = ["schemas/tests/python_words.yaml"];
     let schemas: Vec<Schema> = SCHEMAS.iter().chain(&words).map(|schema| load(schema)).collect();
-    let tree = python::generate(&schemas, &templates).expect("the templates are right");
+    let written = python::generate(&schemas, &templates).expect("the templates are right");
+    let mut tree = Tree::default();
+    for (path, content) in written.iter() {
+        // What was built in may be older than the wire's schema, while its own test is writing it.
+        let content = match path {
+            "zlink/protocol.py" => wire_in_python().into_bytes(),
+            _ => content.to_vec(),
+        };
+        tree.add(path, content).expect("a path");
+    }
     compare("generated/python/zlink_generated", &tree);
 }
 

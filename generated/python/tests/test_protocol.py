@@ -283,6 +283,19 @@ class Protocol(Case):
             self.assertEqual(number, ids[0] + 1)
             self.assertIsNone(client.servers()[0].trouble)
 
+    async def test_probes_without_end_are_answered_and_fill_nothing(self) -> None:
+        server, client = await self.linked()
+        for first in range(1, 20_001, 1000):
+            await server.say(*(wire.probe(number, answer=False) for number in range(first, first + 1000)))
+        answers = 0
+        while (record := await server.hear()) != wire.probe(20_000, answer=True):
+            answers += record[1] == RecordKind.PROBE_ACK
+        self.assertLess(answers, 20_000, "the newest of those that wait is enough")
+        call = self.ask(client, 1)
+        head, _ = await server.hear_request()
+        await server.say(reply(head.correlation, encode(Answer(number=1))))
+        self.assertEqual((await call).number, 1)
+
     async def test_a_link_without_answers_is_dead_unless_it_is_paused(self) -> None:
         with mock.patch.multiple(links, PROBE_INTERVAL=0.02, PROBE_LIMIT=0.3, TICK=0.01, HANDSHAKE_TIME=0.5):
             server, client = await self.linked()

@@ -384,10 +384,13 @@ class Link:
             await asyncio.sleep(TICK)
 
     def _tell(self, record: bytes) -> None:
-        # One that has not left the queue is as good as another one of its kind.
-        if record not in self._control:
-            self._control.append(record)
-            self._work.set()
+        """Says a probe or an answer. The newest of each kind is enough: who asks without end fills nothing."""
+        for waiting in self._control:
+            if waiting[1] == record[1]:
+                self._control.remove(waiting)
+                break
+        self._control.append(record)
+        self._work.set()
 
     # What the server says.
 

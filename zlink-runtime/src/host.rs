@@ -20,6 +20,7 @@ mod mesh_builder;
 mod ready;
 mod shutdown;
 mod socket;
+mod stall;
 mod start;
 mod status;
 mod validate;

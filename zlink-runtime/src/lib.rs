@@ -31,7 +31,10 @@ mod wire;
 #[doc(hidden)]
 pub mod fuzz;
 
-pub use channel::{Caller, ChannelContext, CorrelationId, DropCounts, MessageKind, NodeContext, SelectionFailures};
+pub use channel::{
+    Caller, ChannelContext, CorrelationId, DropCounts, Filter, FilterContext, FlowContext, FlowId, FlowOrigin,
+    HandlerScope, InFlow, MessageKind, Next, NodeContext, SelectionFailures,
+};
 pub use host::{
     ChannelControl, ClientServerBuilder, Host, HostBuilder, HostPhase, HostStatus, IntentStatus, JobProfile,
     JobQueueStatus, ListenerInfo, ListenerKind, LocationState, LocationStatus, MeshBuilder, MeshNode, PeerStatus,

@@ -11,6 +11,7 @@ pub(super) struct SocketOptions {
     pub(super) connect: Vec<(String, Option<Vec<u8>>)>,
     pub(super) max_message: usize,
     pub(super) link_budget: usize,
+    pub(super) receive_budget: Option<usize>,
     pub(super) security_identity: String,
     /// Kept out of the Location Store.
     pub(super) manual: bool,
@@ -24,9 +25,15 @@ impl SocketOptions {
             connect: Vec::new(),
             max_message,
             link_budget: LINK_BUDGET_BYTES,
+            receive_budget: None,
             security_identity: String::new(),
             manual: false,
         }
+    }
+
+    /// For sending, and for receiving.
+    pub(super) fn budgets(&self) -> (usize, Option<usize>) {
+        (self.link_budget, self.receive_budget)
     }
 }
 
@@ -69,9 +76,19 @@ macro_rules! socket_methods {
             self
         }
 
-        /// Bytes that each link holds per direction before senders, or the peer, wait: 4 MiB where it is not set.
+        /// Bytes that each link holds for sending before senders wait: 4 MiB where it is not set. What waits goes before a
+        /// probe and its answer, and a link ends after 15 s without one: over a network that carries less than this in
+        /// some seconds, set less.
         pub fn link_budget(mut self, bytes: usize) -> Self {
             self.socket.link_budget = bytes;
+            self
+        }
+
+        /// Bytes that each connection of a link reads ahead of what was handed on, beside one record: 64 KiB where it is not
+        /// set, at least 4 KiB. What exceeds it waits in the system's buffers, and at the peer. Less saves memory where there
+        /// are many peers, more saves calls of the system.
+        pub fn receive_budget(mut self, bytes: usize) -> Self {
+            self.socket.receive_budget = Some(bytes);
             self
         }
 

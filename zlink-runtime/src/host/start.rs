@@ -7,8 +7,8 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
 use crate::channel::{
-    ChannelPath, ChannelServer, HostState, Inbound, InboundConfig, MeshPath, NodeServer, Outbound, OwnPeer, PathKind,
-    Queue, Timeouts,
+    ChannelPath, ChannelServer, Filters, HostState, Inbound, InboundConfig, MeshPath, NodeServer, Outbound, OwnPeer,
+    PathKind, Queue, Timeouts,
 };
 use crate::error::{ConfigError, ErrorKind, StartError};
 use crate::execution::Workers;
@@ -23,7 +23,7 @@ use crate::transport::{Endpoint, Transport};
 use super::location::Location;
 use super::status::Sequence;
 use super::validate::{ChannelPlan, Listen, MeshPlan, validate};
-use super::{Channel, Host, HostBuilder, Inner, Mesh, MeshBuilder, shutdown};
+use super::{Channel, Host, HostBuilder, Inner, Mesh, MeshBuilder, shutdown, stall};
 
 /// More than the head of a service record has.
 const HEAD_BYTES: usize = 64;
@@ -34,6 +34,7 @@ const FAILED_RELEASE: Duration = Duration::from_secs(2);
 /// What every part of a starting host needs.
 struct Ground {
     outbound: Outbound,
+    filters: Filters,
     permits: HostPermits,
     workers: Workers,
     runtime: Handle,
@@ -50,7 +51,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     let (request_timeout, send_timeout) = (builder.request_timeout, builder.send_timeout);
     let (drain_timeout, workers) = (builder.drain_timeout, builder.workers.unwrap_or(threads));
     let (transport, random) = (builder.transport.clone(), builder.random.clone());
-    let watchdog = builder.watchdog;
+    let (watchdog, filters) = (builder.watchdog, builder.filters.clone().into());
     let plan = validate(builder).map_err(StartError::new)?;
     let mut location = match plan.location {
         None => None,
@@ -63,6 +64,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     };
     let mut ground = Ground {
         outbound: Outbound::new(request_timeout, send_timeout),
+        filters,
         permits: HostPermits::with_limits(plan.limits),
         workers: Workers::spawn(&runtime, workers),
         runtime,
@@ -127,6 +129,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     }
     let tasks = vec![
         ground.runtime.spawn(ground.outbound.pending().clone().run_deadlines()),
+        ground.runtime.spawn(stall::watch(ground.permits.clone())),
         ground.runtime.spawn(announce_flow(
             ground.permits.clone(),
             meshes.iter().map(|(mesh, _)| mesh.links.clone()).collect(),
@@ -192,7 +195,12 @@ impl Ground {
         path
     }
 
-    fn links(&mut self, mut info: NodeInfo, budget: usize, upcall: Arc<Inbound>) -> Links {
+    fn links(
+        &mut self,
+        mut info: NodeInfo,
+        (budget, receive_budget): (usize, Option<usize>),
+        upcall: Arc<Inbound>,
+    ) -> Links {
         let place = info.scope.to_string();
         match upcall.operations() {
             Ok(operations) => info.operations = operations,
@@ -214,6 +222,7 @@ impl Ground {
             transport: self.transport.clone(),
             permits: self.permits.clone(),
             budget,
+            receive_budget,
             upcall,
             runtime: self.runtime.clone(),
             random: self.random.clone(),
@@ -245,7 +254,7 @@ impl Ground {
             automatic,
             ..
         } = plan;
-        let timeouts = timeouts(&registered);
+        let (timeouts, budgets) = (timeouts(&registered), registered.socket.budgets());
         let channels: Vec<_> = registered
             .servers
             .iter()
@@ -282,6 +291,8 @@ impl Ground {
         let served = served.collect();
         let inbound = Arc::new(Inbound::new(InboundConfig {
             outbound: self.outbound.clone(),
+            filters: self.filters.clone(),
+            mesh: Some(name.clone()),
             channels: served,
             node,
             paths,
@@ -300,7 +311,7 @@ impl Ground {
             state: NodeState::Serving,
             operations: Operations::default(),
         };
-        let links = self.links(info, registered.socket.link_budget, inbound.clone());
+        let links = self.links(info, budgets, inbound.clone());
         let endpoint = self.listen(format!("mesh {:?}", name.as_str()), &links, listen).await;
         Mesh {
             name,
@@ -321,7 +332,7 @@ impl Ground {
             automatic,
             ..
         } = plan;
-        let random = self.random.clone();
+        let (random, budgets) = (self.random.clone(), registered.socket.budgets());
         let info = |scope: Scope, prefix: &str, channels| {
             Rid::drawn(prefix, &random).map(|rid| NodeInfo {
                 scope,
@@ -340,6 +351,8 @@ impl Ground {
         let inbound = |ground: &Self, channels: Vec<_>, paths| {
             Arc::new(Inbound::new(InboundConfig {
                 outbound: ground.outbound.clone(),
+                filters: ground.filters.clone(),
+                mesh: None,
                 only_calls: channels.is_empty(),
                 channels,
                 node: None,
@@ -353,7 +366,7 @@ impl Ground {
             let inbound = inbound(self, vec![(name.clone(), registration.handlers, queue)], Vec::new());
             if let Ok(info) = info(Scope::ChannelServer(name.clone()), "server", channels) {
                 taking = Some(inbound.clone());
-                let links = self.links(info, registered.socket.link_budget, inbound);
+                let links = self.links(info, budgets, inbound);
                 let endpoint = self
                     .listen(format!("client_server {:?}", name.as_str()), &links, listen)
                     .await;
@@ -375,8 +388,7 @@ impl Ground {
             ));
             let inbound = inbound(self, Vec::new(), vec![path]);
             let info = info(Scope::ChannelClient(name.clone()), "client", Vec::new());
-            info.ok()
-                .map(|info| self.links(info, registered.socket.link_budget, inbound))
+            info.ok().map(|info| self.links(info, budgets, inbound))
         };
         Channel {
             name,

@@ -12,6 +12,7 @@ use crate::clock;
 use super::Host;
 use super::location::{Location, LocationStatus};
 use super::shutdown::ShutdownError;
+use super::stall;
 
 #[cfg(feature = "testing")]
 mod testing;
@@ -87,6 +88,9 @@ pub struct JobQueueStatus {
     pub paused_total: Duration,
     /// How often that changed.
     pub transitions: u64,
+    /// Whether all permits have been in use for 5 s and no job has started in that time: handlers may be waiting for each
+    /// other. A warning with the event ID `zlink.runtime.host.saturation_stall` told of it.
+    pub stalled: bool,
 }
 
 impl JobQueueStatus {
@@ -128,6 +132,7 @@ impl Host {
                 paused: counts.flow.paused,
                 paused_total: counts.paused_time,
                 transitions: counts.flow.version,
+                stalled: stall::is_stalled(&counts),
             },
             waiting_requests: self.0.outbound.pending().len(),
             request_timeouts: self.0.outbound.pending().timeouts(),

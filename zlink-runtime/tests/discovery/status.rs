@@ -351,6 +351,7 @@ async fn a_status_tells_this_and_no_more() {
         paused: _,
         paused_total: _,
         transitions: _,
+        stalled: _,
     } = jobs;
     assert!(resume_count < pause_count && pause_count <= limit);
     assert_eq!(jobs.in_use(), reserved + queued);
@@ -378,6 +379,8 @@ async fn a_status_tells_this_and_no_more() {
         failure: _,
         paused: _,
         pauses: _,
+        queued_bytes: _,
+        waiting_bytes: _,
     } = &peers[0];
     let TargetStatus { rid: _, weight: _ } = &channels[0].1[0];
 }

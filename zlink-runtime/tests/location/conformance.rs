@@ -6,10 +6,12 @@ use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
 use zlink_runtime::location::{
-    Batch, BlobStore, BoxFuture, Key, LocationStore, MemoryStore, OpenError, ProbeError, ReadMany, Scan, Scanned,
-    SqliteBlobStore, SqliteStore, StoreError, Written, probe,
+    Batch, BlobStore, BoxFuture, Key, LocationStore, MemoryStore, OpenError, ProbeError, ReadMany, RedisBlobStore,
+    RedisStore, Scan, Scanned, SqliteBlobStore, SqliteStore, StoreError, Written, probe,
 };
 use zlink_runtime::testing::store::{Provider, case, cases};
+
+use crate::server::Server;
 
 #[derive(Default)]
 struct Memory(Mutex<HashMap<String, MemoryStore>>);
@@ -60,11 +62,35 @@ impl Provider for Sqlite {
     }
 }
 
+/// Records and blobs share the server and the namespace.
+struct Redis(Server);
+
+impl Provider for Redis {
+    fn location(&self, namespace: &str) -> BoxFuture<'_, Result<Arc<dyn LocationStore>, StoreError>> {
+        let (address, namespace) = (self.0.address(), namespace.to_owned());
+        Box::pin(async move {
+            let store = RedisStore::open(&address, &namespace).await.map_err(unavailable)?;
+            Ok(Arc::new(store) as _)
+        })
+    }
+
+    fn blobs(&self, namespace: &str) -> BoxFuture<'_, Result<Option<Arc<dyn BlobStore>>, StoreError>> {
+        let (address, namespace) = (self.0.address(), namespace.to_owned());
+        Box::pin(async move {
+            let store = RedisBlobStore::open(&address, &namespace).await.map_err(unavailable)?;
+            Ok(Some(Arc::new(store) as _))
+        })
+    }
+}
+
 /// Runs the case that is called like the test, on every provider.
 async fn on_all_providers(name: &str) {
     let case = case(name).unwrap_or_else(|| panic!("there is no case {name}"));
     let sqlite = Sqlite(TempDir::new().unwrap());
-    for (provider, what) in [(&Memory::default() as &dyn Provider, "memory"), (&sqlite, "sqlite")] {
+    let redis = Redis(Server::new());
+    let providers: [(&dyn Provider, &str); 3] =
+        [(&Memory::default(), "memory"), (&sqlite, "sqlite"), (&redis, "redis")];
+    for (provider, what) in providers {
         case.run(provider)
             .await
             .unwrap_or_else(|failure| panic!("{what}: {failure}"));

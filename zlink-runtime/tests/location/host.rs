@@ -35,7 +35,7 @@ async fn mistakes(stores: Vec<StoreSource>) -> Vec<String> {
 async fn a_wrong_address_is_one_of_the_mistakes_of_a_start() {
     for (address, part) in [
         ("sqlite://", "names no file"),
-        ("redis://localhost:6379", "not built yet"),
+        ("rediss://localhost:6379", "TLS"),
         ("etcd://localhost:2379", "not built yet"),
         ("shop.db", "sqlite://path"),
     ] {

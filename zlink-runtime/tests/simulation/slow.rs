@@ -121,6 +121,67 @@ async fn large_replies_over_a_slow_network_do_not_end_the_link() {
     cluster.shutdown().await.unwrap();
 }
 
+/// Answers to a paused client of a ClientServer channel go the way that its probes go: however many wait there, and
+/// however often the server pauses it meanwhile, the link stays. What may wait has to get through in the limit of a
+/// probe: a slower network needs a smaller budget.
+///
+/// REQ: NET-913, NET-902, PM-84
+#[tokio::test(start_paused = true)]
+async fn a_client_that_is_paused_beside_many_small_replies_keeps_its_link() {
+    for (speed, budget) in [(SPEED, 4 << 20), (SPEED / 10, 400_000)] {
+        let cluster = Cluster::new(1);
+        cluster.node("server", move |host| {
+            host.max_queued_jobs(64).client_server(|channel| {
+                let channel = channel.listen("tcp://server:1").link_budget(budget);
+                channel.serve(orders_server(Weigher))
+            })
+        });
+        cluster.node("client", move |host| {
+            host.client_server(|channel| {
+                let channel = channel.connect("tcp://server:1").link_budget(budget);
+                channel.client(contract::ORDERS)
+            })
+        });
+        cluster.network().set_usual(Conditions {
+            bytes_per_second: Some(speed),
+            ..Conditions::default()
+        });
+        cluster.start_all().await.unwrap();
+        cluster.ready(Duration::from_secs(10)).await;
+        let end = Instant::now() + Duration::from_secs(40);
+        let calls: Vec<_> = (0..budget / 1000)
+            .map(|_| {
+                let orders = orders_client(&cluster.host("client"));
+                tokio::spawn(async move {
+                    while Instant::now() < end {
+                        let note = Note {
+                            number: 1500,
+                            ..Note::default()
+                        };
+                        orders.ask(note).timeout(Duration::from_secs(300)).await.unwrap();
+                    }
+                })
+            })
+            .collect();
+        let mut pauses = 0;
+        while !calls.iter().all(tokio::task::JoinHandle::is_finished) {
+            let status = cluster.host("client").client_server(contract::ORDERS).unwrap().status();
+            let [peer] = &status.peers[..] else {
+                panic!("{status:?}")
+            };
+            assert_eq!(peer.state, PeerState::Ready, "{peer:?}");
+            assert!(peer.pauses >= pauses, "the link is another one");
+            pauses = peer.pauses;
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        for call in calls {
+            call.await.unwrap();
+        }
+        assert!(pauses > 0, "at {speed}");
+        cluster.shutdown().await.unwrap();
+    }
+}
+
 /// Half a second there and back, in which a link has to be made, admitted and used: all of it within the two seconds
 /// that a handshake and an admission have.
 #[tokio::test(start_paused = true)]

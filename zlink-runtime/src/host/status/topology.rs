@@ -107,6 +107,10 @@ pub struct PeerStatus {
     pub paused: bool,
     /// How often it has.
     pub pauses: u64,
+    /// Bytes that wait here to be sent to it.
+    pub queued_bytes: usize,
+    /// Bytes that were received from it and wait for permits.
+    pub waiting_bytes: usize,
 }
 
 /// A server that selection has: linked, not draining, and with a weight.
@@ -204,10 +208,13 @@ fn peers(links: &Links) -> Vec<PeerStatus> {
     let open = links.links();
     let peers = links.peers().into_iter();
     let status = peers.map(|(rid, state, failure)| {
-        let (mut paused, mut pauses) = (false, 0);
+        let (mut paused, mut pauses, mut queued_bytes, mut waiting_bytes) = (false, 0, 0, 0);
         for link in open.iter().filter(|link| Some(link.rid()) == rid.as_ref()) {
             paused |= link.link().held().by_peer;
-            pauses += link.link().stats().pauses;
+            let stats = link.link().stats();
+            pauses += stats.pauses;
+            queued_bytes += stats.queued_bytes;
+            waiting_bytes += stats.waiting_bytes;
         }
         PeerStatus {
             rid,
@@ -215,6 +222,8 @@ fn peers(links: &Links) -> Vec<PeerStatus> {
             failure,
             paused,
             pauses,
+            queued_bytes,
+            waiting_bytes,
         }
     });
     status.collect()

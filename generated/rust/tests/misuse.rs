@@ -8,3 +8,9 @@
 fn misuse_is_refused_by_the_compiler() {
     trybuild::TestCases::new().compile_fail("tests/misuse/*.rs");
 }
+
+/// REQ: MSG-408
+#[test]
+fn what_travels_between_nodes_is_not_for_applications() {
+    trybuild::TestCases::new().compile_fail("tests/misuse/private/*.rs");
+}

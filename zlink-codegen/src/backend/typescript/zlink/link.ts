@@ -25,6 +25,12 @@ const TICK_MS = 1_000;
 const WINDOW_BYTES = 1024 * 1024;
 /** After this many bytes a probe asks how far the peer is. */
 const ASK_BYTES = WINDOW_BYTES / 4;
+/**
+ * When the library would connect again, were the socket not closed at the first sign of an end. Where it is told not to, or
+ * to hold messages back without a connection, it drops what it has received as soon as the connection ends: the last
+ * replies of a server that shuts down in order.
+ */
+const NEVER_MS = 2 ** 31 - 1;
 /** Messages that the library holds before it stops reading. */
 const RECEIVE_MESSAGES = 16;
 
@@ -61,6 +67,7 @@ export class Link {
   readonly endpoint: string;
   readonly #owner: LinkOwner;
   readonly #socket: Dealer;
+  #over: () => void = () => undefined;
   #phase: "connecting" | "greeting" | "awaiting" | "ready" | "lost" = "connecting";
   #server: Server | undefined;
   #liveness: Liveness | undefined;
@@ -94,8 +101,7 @@ export class Link {
     const { rid, maxMessage } = owner.local;
     this.#socket = new Dealer({
       linger: 0,
-      immediate: true,
-      reconnectInterval: -1,
+      reconnectInterval: NEVER_MS,
       connectTimeout: HANDSHAKE_MS,
       handshakeInterval: HANDSHAKE_MS,
       maxMessageSize: Math.max(maxMessage, COALESCE_BYTES) + PREFIX,
@@ -120,6 +126,11 @@ export class Link {
     return this.#phase === "ready" && !this.#paused && this.#given - this.#read < WINDOW_BYTES;
   }
 
+  /** The server has said that it takes nothing now. */
+  get isPaused(): boolean {
+    return this.#paused;
+  }
+
   /** Requests that wait for their replies here. */
   get pending(): number {
     return this.#pending.size;
@@ -127,15 +138,16 @@ export class Link {
 
   /** Makes the attempt and resolves when it is over. */
   async run(): Promise<Ended> {
-    const events = this.#watch();
-    const reading = this.#receive();
+    const over = new Promise<void>((resolve) => (this.#over = resolve));
+    void this.#watch();
+    void this.#receive();
     this.#within(HANDSHAKE_MS, "it did not answer in time");
     try {
       this.#socket.connect(this.endpoint);
     } catch (error) {
       this.close(`it cannot be connected to: ${String(error)}`);
     }
-    await Promise.all([events, reading]);
+    await over;
     await this.#sending;
     for (const call of this.#pending.values()) call.stopped("Unavailable", `the link was lost: ${this.#reason}`);
     return {
@@ -148,7 +160,14 @@ export class Link {
   /** Ends it at once. */
   close(reason: string): void {
     this.#lose(reason);
+    this.#shut();
+  }
+
+  /** Closes the socket, with which its monitor ends. */
+  #shut(): void {
+    clearTimeout(this.#limit);
     this.#socket.close();
+    this.#over();
   }
 
   /** Ends it at once, since this side stops. */
@@ -205,7 +224,7 @@ export class Link {
     for await (const event of this.#socket.events) {
       switch (event.type) {
         case "connect":
-          this.#within(HANDSHAKE_MS, "its handshake took too long");
+          if (this.#phase === "connecting") this.#within(HANDSHAKE_MS, "its handshake took too long");
           break;
         case "handshake":
           if (this.#phase !== "connecting") break;
@@ -215,6 +234,7 @@ export class Link {
           break;
         case "disconnect":
         case "close":
+        case "connect:retry":
         case "handshake:error:protocol":
         case "handshake:error:auth":
         case "handshake:error:other":
@@ -237,7 +257,7 @@ export class Link {
         await turn();
       } while (this.#received !== before);
     }
-    this.#socket.close();
+    this.#shut();
   }
 
   /** Nothing more is sent. */
@@ -362,7 +382,7 @@ export class Link {
   #refuse(refusal: Refusal): void {
     this.#refusal = refusal;
     this.#lose(`refused: ${refusal.message}`);
-    this.#limit = setTimeout(() => this.#socket.close(), HANDSHAKE_MS);
+    this.#limit = setTimeout(() => this.#shut(), HANDSHAKE_MS);
     this.#own = [reject(refusal)];
     void this.#flushOwn();
   }
@@ -472,7 +492,7 @@ export class Link {
         if (call.correlation !== undefined) this.#pending.set(call.correlation, call);
       }
       try {
-        // It waits only where the connection has ended: then it rejects when the socket is closed, and was never sent.
+        // The socket takes whatever it is given, until it is closed: then it rejects, and has sent nothing.
         await this.#socket.send(message);
       } catch {
         this.#unsent(batch.calls);

@@ -46,7 +46,7 @@ test("the golden vectors that a client sends are what it writes", () => {
   for (const { name, hex, is } of vectors) {
     let written: Uint8Array | undefined;
     // A flow is for tracing between hosts.
-    if (is?.call === "channel" && is.content_type === "" && is.flow_hex == null) {
+    if (is?.call === "channel" && is.content_type === "" && (is.flow_hex ?? "") === "") {
       const { correlation, timeout_ms, operation = 0, metadata_hex = "", payload_hex } = is;
       const text = new TextEncoder();
       const head = call({

@@ -4,6 +4,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 
 import { Dealer } from "zeromq";
+import type { EventType } from "zeromq";
 
 import { Refusal, hello, judge, reject, rejected, update } from "./admission.js";
 import type { Local, Server } from "./admission.js";
@@ -221,28 +222,34 @@ export class Link {
   }
 
   async #watch(): Promise<void> {
-    for await (const event of this.#socket.events) {
-      switch (event.type) {
-        case "connect":
-          if (this.#phase === "connecting") this.#within(HANDSHAKE_MS, "its handshake took too long");
-          break;
-        case "handshake":
-          if (this.#phase !== "connecting") break;
-          this.#phase = "greeting";
-          this.#own.push(hello(this.#owner.local));
-          this.#pump();
-          break;
-        case "disconnect":
-        case "close":
-        case "connect:retry":
-        case "handshake:error:protocol":
-        case "handshake:error:auth":
-        case "handshake:error:other":
-          await this.#drain(event.type === "disconnect" ? "the connection ended" : "no connection was made");
-          break;
-        default:
-          break;
-      }
+    try {
+      for await (const event of this.#socket.events) await this.#happened(event.type);
+    } catch (error) {
+      this.close(`the socket's monitor failed: ${String(error)}`);
+    }
+  }
+
+  async #happened(event: EventType): Promise<void> {
+    switch (event) {
+      case "connect":
+        if (this.#phase === "connecting") this.#within(HANDSHAKE_MS, "its handshake took too long");
+        break;
+      case "handshake":
+        if (this.#phase !== "connecting") break;
+        this.#phase = "greeting";
+        this.#own.push(hello(this.#owner.local));
+        this.#pump();
+        break;
+      case "disconnect":
+      case "close":
+      case "connect:retry":
+      case "handshake:error:protocol":
+      case "handshake:error:auth":
+      case "handshake:error:other":
+        await this.#drain(event === "disconnect" ? "the connection ended" : "no connection was made");
+        break;
+      default:
+        break;
     }
   }
 
@@ -290,8 +297,11 @@ export class Link {
   }
 
   #frame(frame: Bytes): void {
+    // An admit may be longer than what is agreed with it.
+    const { maxMessage } = this.#owner.local;
+    const most = this.#server === undefined ? Math.max(maxMessage, COALESCE_BYTES) : maxMessage;
     try {
-      for (const record of records(frame, this.#owner.local.maxMessage)) this.#record(record);
+      for (const record of records(frame, most)) this.#record(record);
     } catch (error) {
       if (!(error instanceof Malformed)) throw error;
       this.#protocolError(error.message);

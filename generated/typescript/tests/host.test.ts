@@ -209,9 +209,9 @@ test("a full host pauses its clients: requests wait here, end by their own deadl
   const numbers = Array.from({ length: AT_ONCE + QUEUED + 100 }, (_, n) => n);
   const ask = (number: number) => client.ask(hold(number), { timeoutMs: 120_000 });
   const answers = numbers.slice(0, AT_ONCE + QUEUED).map(ask);
+  while ((await host.seen()).length < AT_ONCE);
   await until("it pauses", () => client.channel.servers()[0]?.state === "paused");
   answers.push(...numbers.slice(AT_ONCE + QUEUED).map(ask));
-  while ((await host.seen()).length < AT_ONCE);
   const hasty = await failsWith(client.ask(order(9999), { timeoutMs: 200 }), "DeadlineExceeded", "NotExecuted");
   assert.match(hasty.message, /not sent/);
   assert.equal((await host.seen()).length, AT_ONCE);
@@ -231,6 +231,7 @@ test("a host that is full and restarts is given nothing twice", async () => {
       (error: unknown) => (error instanceof CallError ? error.execution : String(error)),
     );
   const outcomes = numbers.slice(0, AT_ONCE + QUEUED).map(ask);
+  while ((await host.seen()).length < AT_ONCE);
   await until("it pauses", () => client.channel.servers()[0]?.state === "paused");
   outcomes.push(...numbers.slice(AT_ONCE + QUEUED).map(ask));
   await host.kill();

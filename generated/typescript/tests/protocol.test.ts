@@ -538,3 +538,13 @@ test("one-way messages that were accepted are read before the client is gone", a
   await until("all of them", () => there.came.length === 500);
   assert.deepEqual(there.came.map(textOf), texts);
 });
+
+test("a program that was busy for longer than a handshake may take reads first what has come meanwhile", async () => {
+  const there = await server();
+  const events: ChannelEvent[] = [];
+  const orders = client(there.endpoint, { onEvent: (event) => events.push(event) });
+  const busy = performance.now() + 2_300;
+  while (performance.now() < busy);
+  await orders.channel.ready(1, { timeoutMs: 20_000 });
+  assert.deepEqual(events.map(({ type }) => type), ["ready"]);
+});

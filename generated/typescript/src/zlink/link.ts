@@ -77,6 +77,7 @@ export class Link {
   #reason = "";
   #limit: NodeJS.Timeout | undefined;
   #ticks: NodeJS.Timeout | undefined;
+  #lastTick = 0;
   /** Calls that wait to be sent, in order. */
   readonly #queue = new Set<Call>();
   /** Requests that wait for their replies. */
@@ -166,7 +167,7 @@ export class Link {
 
   /** Closes the socket, with which its monitor ends. */
   #shut(): void {
-    clearTimeout(this.#limit);
+    this.#noLimit();
     this.#socket.close();
     this.#over();
   }
@@ -216,9 +217,20 @@ export class Link {
     for (const resolve of waiting) resolve();
   }
 
+  /** Ends the attempt unless it gets on in time: what has arrived while the program was busy counts first. */
   #within(ms: number, reason: string): void {
     clearTimeout(this.#limit);
-    this.#limit = setTimeout(() => this.close(reason), ms);
+    const limit = setTimeout(() => {
+      void turn().then(turn).then(() => {
+        if (this.#limit === limit) this.close(reason);
+      });
+    }, ms);
+    this.#limit = limit;
+  }
+
+  #noLimit(): void {
+    clearTimeout(this.#limit);
+    this.#limit = undefined;
   }
 
   async #watch(): Promise<void> {
@@ -272,7 +284,7 @@ export class Link {
     if (this.#phase === "lost") return;
     this.#phase = "lost";
     this.#reason = reason;
-    clearTimeout(this.#limit);
+    this.#noLimit();
     clearInterval(this.#ticks);
     this.#owner.lost(this, this.takeUnsent());
     this.#settle();
@@ -374,8 +386,9 @@ export class Link {
         this.#refuse(error);
         return;
       }
-      clearTimeout(this.#limit);
+      this.#noLimit();
       this.#readyAt = performance.now();
+      this.#lastTick = this.#readyAt;
       this.#liveness = new Liveness(this.#readyAt);
       this.#ticks = setInterval(() => this.#tick(), TICK_MS);
       this.#pump();
@@ -448,7 +461,11 @@ export class Link {
   #tick(): void {
     const [first] = this.#queue;
     const large = this.#large || (first !== undefined && isLarge(first.parts.payload));
-    const action = this.#liveness?.tick(performance.now(), this.#paused || large);
+    const now = performance.now();
+    // A tick that comes late says that this program stood still: answers may be there that it has not read.
+    const late = now - this.#lastTick > 2 * TICK_MS;
+    this.#lastTick = now;
+    const action = this.#liveness?.tick(now, this.#paused || large || late);
     if (action === "expired") {
       this.close("no probe was answered for 15 s");
     } else if (action === "probe") {

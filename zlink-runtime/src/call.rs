@@ -262,6 +262,10 @@ impl Drop for Waiting {
 }
 
 #[cfg(test)]
+#[cfg(zlink_loom)]
+mod model;
+#[cfg(test)]
+#[cfg(not(any(zlink_loom, zlink_shuttle)))]
 mod tests {
     use std::future::poll_fn;
     use std::time::Duration;

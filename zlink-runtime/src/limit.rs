@@ -69,6 +69,28 @@ pub const DISPATCH_LIMIT: usize = 256;
 pub const OWNER_JOBS: u32 = 64;
 /// Time a worker gives one owner before it looks at the next.
 pub const OWNER_TIME: Duration = Duration::from_millis(1);
+/// Lifecycle turns in a row of one gate after which a waiting application turn goes first.
+pub const LIFECYCLE_RUN: u8 = 16;
+/// Lifecycle work that one owner holds.
+pub const LIFECYCLE_JOBS: usize = 256;
+/// Records that one unit holds while it moves, on either side.
+pub const HOLD_RECORDS: usize = 1024;
+/// Bytes of records that one unit holds while it moves, on either side.
+pub const HOLD_BYTES: usize = 16 << 20;
+/// Joins that one handler may defer.
+pub const DEFERRED_JOINS: usize = 64;
+/// The request of one deferred Join, and the reply of one between nodes, in bytes.
+pub const DEFERRED_BYTES: usize = 1 << 20;
+/// The requests of all Joins that one handler defers, in bytes.
+pub const DEFERRED_ALL_BYTES: usize = 8 << 20;
+/// A deferred Join where no timeout is set.
+pub const DEFERRED_TIMEOUT: Duration = Duration::from_secs(5);
+/// CPU work that waits for a thread of the pool.
+pub const CPU_QUEUE: usize = 1024;
+/// How long a thread of the CPU pool stays without work.
+pub const CPU_IDLE: Duration = Duration::from_secs(30);
+/// IO work under way at once.
+pub const IO_WORK: usize = 4096;
 /// Weight of a channel membership where none is set.
 pub const DEFAULT_WEIGHT: u16 = 100;
 /// The greatest weight.

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use crate::clock;
 use crate::error::{ArgumentError, CallError, Error, ErrorKind};
+use crate::execution::Yields;
 use crate::id::{ChannelName, MeshName, PacketName, Rid, text_hash};
 use crate::message::codec::{self, Message};
 use crate::message::metadata::{Key, Metadata};
@@ -241,6 +242,14 @@ impl<Q: Message, R: Message> IntoFuture for RequestCall<Q, R> {
             running: Running::new(self.parts.exchange(Some(timeout)), self.request),
             reply: PhantomData,
         }
+    }
+}
+
+impl<Q: Message, R: Message> Yields for RequestCall<Q, R> {
+    type Reply = R;
+
+    fn may_yield(&self) -> bool {
+        self.parts.way.channel.is_some()
     }
 }
 

@@ -102,7 +102,7 @@ async fn clients_find_the_servers_of_their_channel_and_nobody_else() {
     drop((other, elsewhere));
 }
 
-/// REQ: LS-056, NET-408, NET-409
+/// REQ: LS-056, NET-408, NET-409, OB-14
 #[tokio::test]
 async fn two_pure_clients_have_no_link_and_miss_none() {
     let store = MemoryStore::new();
@@ -115,7 +115,9 @@ async fn two_pure_clients_have_no_link_and_miss_none() {
             peers(&at) == [(other.clone(), PeerState::NotRequired)]
         })
         .await;
-        assert_eq!(host.mesh("shop").unwrap().status().phase, TopologyPhase::Ready);
+        settle(host).await;
+        let status = host.mesh("shop").unwrap().status();
+        assert_eq!((status.phase, status.ready_peers()), (TopologyPhase::Ready, 0));
     }
     let to_b = desk_client(&a, &MeshName::from_static("shop"), rid(&b))
         .ask(Note::default())

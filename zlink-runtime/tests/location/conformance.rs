@@ -98,8 +98,8 @@ async fn on_all_providers(name: &str) {
 }
 
 macro_rules! conformance {
-    ($($(#[$doc:meta])* $name:ident;)*) => {
-        $($(#[$doc])* #[tokio::test]
+    ($($(#[$attribute:meta])* $name:ident;)*) => {
+        $($(#[$attribute])*
         async fn $name() {
             on_all_providers(stringify!($name)).await;
         })*
@@ -115,52 +115,76 @@ macro_rules! conformance {
 
 conformance! {
     /// REQ: LS-060, LS-062
+    #[tokio::test]
     conditions_decide;
     /// REQ: LS-060, LS-061
+    #[tokio::test]
     a_conflict_changes_nothing;
     /// REQ: LS-060, LS-024
+    #[tokio::test]
     revisions_increase_and_are_one_per_batch;
     /// REQ: LS-060, LS-072
+    #[tokio::test]
     versions_never_recur;
     /// REQ: LS-060, LS-061
+    #[tokio::test]
     readers_see_whole_batches;
     /// REQ: LS-060, LS-061
+    #[tokio::test]
     no_update_is_lost;
     /// REQ: LS-060, LS-063
+    #[tokio::test]
     a_dropped_future_leaves_all_or_nothing;
     /// REQ: LS-060
+    #[tokio::test]
     what_is_written_is_read;
     /// REQ: LS-060
+    #[tokio::test]
     keys_are_exact;
     /// REQ: LS-060
+    #[tokio::test]
     one_observation_in_the_order_of_the_keys;
     /// REQ: LS-060, LS-064
+    #[tokio::test]
     values_are_their_own;
     /// REQ: LS-060, LS-062
+    #[tokio::test]
     expired_is_missing;
     /// REQ: LS-060, LS-072
+    #[tokio::test]
     time_never_goes_back;
     /// REQ: LS-060
+    #[tokio::test]
     pages_are_ordered_and_complete;
     /// REQ: LS-060
+    #[tokio::test]
     a_prefix_ends_where_it_ends;
     /// REQ: LS-060
+    #[tokio::test]
     pages_are_bounded;
     /// REQ: LS-060, LS-061
+    #[tokio::test]
     a_page_shows_whole_batches;
     /// REQ: LS-060
+    #[tokio::test]
     a_foreign_cursor_is_refused;
     /// REQ: LS-060
+    #[tokio::test]
     the_greatest_of_everything_is_taken;
     /// REQ: LS-060, LS-062
+    #[tokio::test]
     too_many_keys_are_refused;
     /// REQ: LS-060
+    #[tokio::test]
     the_probe_passes_and_leaves_nothing;
     /// REQ: LS-060, LS-062
+    #[tokio::test]
     blobs_are_written_once;
     /// REQ: LS-060
+    #[tokio::test]
     blobs_expire_unless_renewed;
     /// REQ: LS-060, LS-062
+    #[tokio::test]
     blobs_are_bounded;
 }
 

@@ -11,3 +11,4 @@ mod host;
 mod kit;
 mod redis_server;
 mod server;
+mod surface;

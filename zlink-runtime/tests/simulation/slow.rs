@@ -8,7 +8,7 @@ use zlink_runtime::PeerState;
 use zlink_runtime::error::HandlerError;
 use zlink_runtime::prelude::*;
 use zlink_runtime::testing::Cluster;
-use zlink_runtime::testing::network::Conditions;
+use zlink_runtime::testing::network::{Conditions, Happened, TraceEvent};
 
 /// Bytes per second and direction.
 const SPEED: u64 = 1_000_000;
@@ -180,4 +180,49 @@ async fn a_client_that_is_paused_beside_many_small_replies_keeps_its_link() {
         assert!(pauses > 0, "at {speed}");
         cluster.shutdown().await.unwrap();
     }
+}
+
+/// Half a second there and back, in which a link has to be made, admitted and used: all of it within the two seconds
+/// that a handshake and an admission have.
+#[tokio::test(start_paused = true)]
+async fn a_link_over_half_a_second_stands_within_its_limits() {
+    let cluster = Cluster::new(1);
+    for (name, other) in [("client", "server"), ("server", "client")] {
+        cluster.node(name, move |host| {
+            host.mesh("shop", |mesh| {
+                let mesh = mesh.rid(name).listen(format!("tcp://{name}:1"));
+                match name {
+                    "server" => mesh.serve(orders_server(Weigher)),
+                    _ => mesh.connect(format!("tcp://{other}:1")).client(contract::ORDERS),
+                }
+            })
+        });
+    }
+    cluster.network().set_usual(Conditions {
+        latency: Duration::from_millis(250),
+        ..Conditions::default()
+    });
+    cluster.start_all().await.unwrap();
+    let begun = Instant::now();
+    cluster.ready(Duration::from_secs(20)).await;
+    let taken = begun.elapsed();
+    println!("ready after {taken:?}");
+    assert!(
+        taken < Duration::from_millis(2_500),
+        "not at the first attempt: {taken:?}"
+    );
+    let dialled = |event: &TraceEvent| matches!(event.happened, Happened::Dialled { .. });
+    assert_eq!(
+        cluster.network().trace().iter().filter(|event| dialled(event)).count(),
+        2
+    );
+    // It stays, and calls come back.
+    ready_until_done(
+        &cluster,
+        vec![tokio::spawn(tokio::time::sleep(Duration::from_secs(60)))],
+    )
+    .await;
+    let asked = orders_client(&cluster.host("client")).ask(Note::default());
+    assert!(asked.timeout(Duration::from_secs(2)).await.is_ok());
+    cluster.shutdown().await.unwrap();
 }

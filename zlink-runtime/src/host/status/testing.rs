@@ -14,26 +14,27 @@ impl Host {
         path.map(|path| path.history()).unwrap_or_default()
     }
 
-    /// Whether each intent has led to a link that can be used, and whose nodes this host's nodes are linked with: mesh,
-    /// own RID, theirs.
-    pub(crate) fn linked(&self) -> (bool, Vec<(MeshName, Rid, Vec<Rid>)>) {
-        let ready = |links: &Links, rid: &Rid| matches!(links.find(rid), Lookup::Ready(_));
-        let wanted = |links: &Links| {
-            links.intents().iter().all(|intent| match intent.rid() {
-                _ if intent.state() == PeerState::NotRequired => true,
-                Some(rid) => ready(links, &rid),
-                None => false,
-            })
-        };
+    /// Whether each intent has led to a link that can be used.
+    pub(crate) fn has_linked(&self) -> bool {
         let meshes = self.0.meshes.iter().map(|mesh| &mesh.links);
         let clients = self.0.channels.iter().filter_map(|channel| channel.client.as_ref());
-        let all = meshes.chain(clients).all(wanted);
+        meshes.chain(clients).all(|links| {
+            links.intents().iter().all(|intent| match intent.rid() {
+                _ if intent.state() == PeerState::NotRequired => true,
+                Some(rid) => is_ready(links, &rid),
+                None => false,
+            })
+        })
+    }
+
+    /// Whose nodes this host's nodes are linked with: mesh, own RID, theirs.
+    pub(crate) fn linked(&self) -> Vec<(MeshName, Rid, Vec<Rid>)> {
         let nodes = self.0.meshes.iter().map(|mesh| {
             let known = mesh.links.peers().into_iter().filter_map(|(rid, ..)| rid);
-            let linked = known.filter(|rid| ready(&mesh.links, rid));
+            let linked = known.filter(|rid| is_ready(&mesh.links, rid));
             (mesh.name.clone(), mesh.links.local().rid, linked.collect())
         });
-        (all, nodes.collect())
+        nodes.collect()
     }
 
     /// Every mesh and every channel of the host, as its handles tell.
@@ -43,4 +44,8 @@ impl Host {
             .chain(self.0.channels.iter().map(|one| channel(&self.0, one)))
             .collect()
     }
+}
+
+fn is_ready(links: &Links, rid: &Rid) -> bool {
+    matches!(links.find(rid), Lookup::Ready(_))
 }

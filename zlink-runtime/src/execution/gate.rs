@@ -364,10 +364,8 @@ impl<J: Job> State<J> {
             queue.in_line[lane as usize] = false;
             self.lines[lane as usize].pop_front();
             self.share = 0;
-        } else if self.lines[lane as usize].len() > 1 {
-            if lane == Lane::Lifecycle || self.has_had_its_share(now) {
-                self.rotate(lane);
-            }
+        } else if self.lines[lane as usize].len() > 1 && (lane == Lane::Lifecycle || self.has_had_its_share(now)) {
+            self.rotate(lane);
         }
         self.holders += 1;
         match taken {

@@ -91,12 +91,11 @@ fn every_schema_that_is_yaml_keeps_its_meaning_and_its_form() {
 }
 
 #[test]
-fn the_schemas_of_this_repository_have_the_form() {
-    // Wrong schemas are written as people write them, and of the obstacles there are many to a line.
-    let own = schemas().into_iter().filter(|path| {
-        let path = path.to_string_lossy();
-        !path.contains("tests/invalid") && !path.ends_with("obstacles.yaml")
-    });
+fn the_schemas_of_this_repository_that_people_read_have_the_form() {
+    // Those that people look at; what only tests read may be as it is.
+    let own = schemas()
+        .into_iter()
+        .filter(|path| !path.to_string_lossy().contains("/tests/"));
     let args: Vec<String> = own.map(|path| path.display().to_string()).collect();
     let mut all = vec!["fmt", "--check"];
     all.extend(args.iter().map(String::as_str));

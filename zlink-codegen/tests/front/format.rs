@@ -188,13 +188,14 @@ fn what_yaml_allows_and_schemas_rarely_have_is_kept_or_left_alone() {
     for (text, expected) in [
         ("a: &x {b: 1}\nc: *x\n", "a: &x { b: 1 }\nc: *x\n"),
         ("a: [ # nothing\n ]\nb: 1\n", "a: [] # nothing\nb: 1\n"),
-        ("- [ # nothing\n ]\n-\n\n  b: 1\n", "- [] # nothing\n\n- b: 1\n"),
+        ("- [ # nothing\n ]\n-\n\n  b: 1\n", "- [] # nothing\n- b: 1\n"),
         (
             "a: \"one\n    two\"\nb: one\n  two\n",
             "a: \"one\n  two\"\nb: one\n  two\n",
         ),
         ("---\n# first\na: 'x # y'\n", "# first\na: 'x # y'\n"),
         ("a: >-\n      one\n      two\nb: 1\n", "a: >-\n  one\n  two\nb: 1\n"),
+        ("- a: 1\n\n\n-   b: 1\n", "- a: 1\n\n- b: 1\n"),
         ("a:\nb: ~\nc: {}\n", "a:\nb: ~\nc: {}\n"),
         ("\u{feff}a:  1", "a: 1\n"),
     ] {

@@ -62,6 +62,11 @@ impl<'t, 's> Printer<'t, 's> {
     /// One blank line, where the file has one or more before a byte; none at the top of the file or of a collection.
     fn blank(&mut self, before: usize) {
         let gap = self.text.get(..before).unwrap_or_default();
+        // What stands before an item stands before its dash.
+        let gap = match gap.trim_end().strip_suffix('-') {
+            Some(rest) if rest.trim_end_matches(' ').ends_with('\n') => rest,
+            _ => gap,
+        };
         let white = gap.len() - gap.trim_end().len();
         let breaks = gap.get(gap.len() - white..).unwrap_or_default().matches('\n').count();
         let opened = self.out.trim_end_matches('\n').ends_with(':');

@@ -5,7 +5,7 @@ SOAK  ?= 600
 LOOM   = RUSTFLAGS="--cfg zlink_loom" $(CARGO) test --target-dir target/loom -p zlink-runtime --lib
 BENCH  = $(CARGO) run --release --manifest-path bench/Cargo.toml --target-dir target/bench --quiet --
 
-.PHONY: demo test check fmt lint rust-test loom docs bench bench-full bench-instructions soak fuzz fuzz-seeds generate mutants
+.PHONY: demo test check fmt lint rust-test loom docs bench bench-full bench-generators bench-instructions soak fuzz fuzz-seeds generate mutants
 
 demo:
 	$(CARGO) run --release --quiet -p billing-demo
@@ -33,8 +33,12 @@ docs:
 bench:
 	$(BENCH) run
 
-bench-full:
+bench-full: bench-generators
 	$(BENCH) run --full
+
+# Beside tonic-build, in the dev profile that build scripts run in; with 500 services it takes minutes.
+bench-generators:
+	$(CARGO) run --manifest-path bench/generator/Cargo.toml --target-dir target/bench-generator --quiet -- target/bench-generator/work $(SERVICES)
 
 bench-instructions:
 	$(BENCH) instructions

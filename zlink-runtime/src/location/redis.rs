@@ -110,8 +110,8 @@ impl fmt::Debug for RedisStore {
     }
 }
 
-/// Blobs on a Redis server, over a connection of their own, so that a large one holds up no record. Otherwise as
-/// [`RedisStore`], whose server and namespace it may share.
+/// Blobs on a Redis server, over a connection of their own, so that a large one holds up no record. A put or a get may
+/// take 16 seconds longer than other operations. Otherwise as [`RedisStore`], whose server and namespace it may share.
 #[derive(Clone)]
 pub struct RedisBlobStore {
     link: Arc<Link>,

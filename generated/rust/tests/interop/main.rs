@@ -8,6 +8,7 @@ mod flatc;
 mod python;
 mod sample;
 mod soak;
+mod typescript;
 mod values;
 
 use flatc::Flatc;

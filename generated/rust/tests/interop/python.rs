@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use zlink_generated::test_every_type::All;
 use zlink_runtime::message::codec::{decode, encode};
@@ -71,27 +72,35 @@ fn python_calls_a_rust_host() {
     test("tests.test_client", &[("ZLINK_INTEROP_HOST", host)]);
 }
 
-/// Each language draws the same values from the same seeds; what one encodes, all others read as that value.
-///
+/// What Rust and flatc make of the values, a line each in hexadecimal digits: each language draws the same from the same
+/// seeds, and what one encodes, all others read as that value.
+pub(crate) fn values_file() -> &'static Path {
+    static FILE: OnceLock<tempfile::NamedTempFile> = OnceLock::new();
+    let file = FILE.get_or_init(|| {
+        let flatc = Flatc::new(SCHEMA);
+        let mut lines = String::new();
+        for seed in 0..VALUES {
+            let value = value(seed);
+            let ours = encode(&value, <[u8]>::to_vec).expect("the value is legal");
+            let theirs = flatc.to_binary(ROOT, &flatc.to_json(ROOT, &ours));
+            assert_eq!(decode::<All>(&ours).expect("what was encoded"), value, "seed {seed}");
+            assert_eq!(
+                decode::<All>(&theirs).expect("what flatc encoded"),
+                value,
+                "seed {seed}"
+            );
+            let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+            lines.push_str(&format!("{} {}\n", hex(&ours), hex(&theirs)));
+        }
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        std::fs::write(file.path(), lines).expect("writable");
+        file
+    });
+    file.path()
+}
+
 /// REQ: MSG-602
 #[test]
 fn two_hundred_values_are_the_same_in_rust_flatc_and_python() {
-    let flatc = Flatc::new(SCHEMA);
-    let mut lines = String::new();
-    for seed in 0..VALUES {
-        let value = value(seed);
-        let ours = encode(&value, <[u8]>::to_vec).expect("the value is legal");
-        let theirs = flatc.to_binary(ROOT, &flatc.to_json(ROOT, &ours));
-        assert_eq!(decode::<All>(&ours).expect("what was encoded"), value, "seed {seed}");
-        assert_eq!(
-            decode::<All>(&theirs).expect("what flatc encoded"),
-            value,
-            "seed {seed}"
-        );
-        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        lines.push_str(&format!("{} {}\n", hex(&ours), hex(&theirs)));
-    }
-    let file = tempfile::NamedTempFile::new().expect("a temporary file");
-    std::fs::write(file.path(), lines).expect("writable");
-    test("tests.test_values", &[("ZLINK_VALUES", file.path())]);
+    test("tests.test_values", &[("ZLINK_VALUES", values_file())]);
 }

@@ -25,7 +25,7 @@ struct Seen {
 }
 
 pub(super) struct Records {
-    keys: [String; 4],
+    keys: [String; 5],
     seen: Mutex<Seen>,
     scripts: Scripts,
 }
@@ -42,7 +42,8 @@ impl Records {
         let with_head = |text: &str| Script::new(&format!("{}\n{text}", include_str!("head.lua")));
         Self {
             // What is in braces decides the slot.
-            keys: ["state", "records", "order", "expiry"].map(|name| format!("{{zlink:{namespace}}}:{name}")),
+            keys: ["state", "records", "order", "expiry", "batches"]
+                .map(|name| format!("{{zlink:{namespace}}}:{name}")),
             seen: Mutex::default(),
             scripts: Scripts {
                 open: Script::new(include_str!("open.lua")),

@@ -53,6 +53,7 @@ pub(super) struct Queue<J: Job> {
     application: VecDeque<Entry<J>>,
     lifecycle: VecDeque<J>,
     /// Records that a source relayed from before its boundary.
+    #[expect(clippy::box_collection, reason = "an idle owner keeps one word for it, not three")]
     relayed: Option<Box<Vec<J>>>,
 }
 

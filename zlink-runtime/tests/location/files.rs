@@ -37,7 +37,8 @@ async fn closed(path: &Path) {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
     let last = Connection::open(&path).unwrap();
-    last.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(())).unwrap();
+    last.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(()))
+        .unwrap();
 }
 
 #[tokio::test]

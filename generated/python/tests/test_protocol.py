@@ -321,6 +321,25 @@ class Protocol(Case):
             await self.until("it is given up", lambda: "did not answer" in str(client.servers()[0].trouble))
             await server.hear_service(RecordKind.HELLO, Hello)
 
+    async def test_a_client_that_is_closed_while_a_link_ends_leaves_no_socket(self) -> None:
+        server = await self.server()
+        for turns in range(8):
+            client = InteropClient(server.endpoint)
+            await self.enterAsync(client)
+            await server.admit()
+            await client.ready(timeout=PATIENCE)
+            context = client._context  # pyright: ignore[reportPrivateUsage]
+            assert context is not None
+            # It would wait for a socket that was forgotten.
+            with mock.patch.object(context, "term"):
+                client._links[0]._finish("as the test says")  # pyright: ignore[reportPrivateUsage]
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                await client.close()
+            left = [socket for socket in context._sockets if not socket.closed]  # pyright: ignore[reportPrivateUsage]
+            context.destroy(0)
+            self.assertEqual(left, [], turns)
+
     async def test_pauses_grow_with_jitter_and_a_wrong_identity_is_asked_about_once_a_minute(self) -> None:
         server = await self.server()
         client = await self.client(server.endpoint, servers=0)

@@ -191,9 +191,12 @@ class Link:
                 self._finish("this client was closed")
                 for task in tasks:
                     task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
-                socket.disable_monitor()
-                monitor.close(0)
+                try:
+                    await asyncio.gather(*tasks, return_exceptions=True)
+                finally:
+                    # Also where the client is closed right now: a context waits for all of its sockets.
+                    socket.disable_monitor()
+                    monitor.close(0)
         except zmq.ZMQError as error:
             self._finish(f"{error.strerror}")
             return self._end.result()

@@ -20,7 +20,7 @@ pub const DESCRIPTOR_BYTES: usize = 1 << 20;
 pub const DESCRIPTOR_CHANNELS: usize = 4096;
 /// Operations that a side lists in what it publishes of itself.
 pub const DESCRIPTOR_OPERATIONS: usize = 16_384;
-/// Bytes a link holds per peer and direction.
+/// Bytes a link holds per peer and direction, in the profile `Balanced`.
 pub const LINK_BUDGET_BYTES: usize = 4 << 20;
 /// Records that one receive rotation hands on.
 pub const ROTATION_RECORDS: usize = 64;
@@ -50,6 +50,8 @@ pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 pub const ROUTE_READY_TIME: Duration = Duration::from_secs(1);
 /// A send awaited inside a turn that holds its gate.
 pub const GATED_SEND_TIMEOUT: Duration = Duration::from_secs(5);
+/// With all permits in use and no job started for this long, a host is said to stand still.
+pub const STALL_TIME: Duration = Duration::from_secs(5);
 /// From the start of a shutdown to the forced stop.
 pub const DRAIN_TIME: Duration = Duration::from_secs(30);
 /// The longest timeout that can be set, in milliseconds.

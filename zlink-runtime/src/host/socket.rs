@@ -1,7 +1,5 @@
 //! What MeshNodes and ClientServer channels are told alike: where they listen, whom they dial, what a link may hold.
 
-use crate::limit::LINK_BUDGET_BYTES;
-
 /// The part of a registration that concerns sockets.
 #[derive(Debug)]
 pub(super) struct SocketOptions {
@@ -10,7 +8,8 @@ pub(super) struct SocketOptions {
     /// Endpoints, and the RID that is expected at each.
     pub(super) connect: Vec<(String, Option<Vec<u8>>)>,
     pub(super) max_message: usize,
-    pub(super) link_budget: usize,
+    /// As the host's profile says, where it is not set.
+    pub(super) link_budget: Option<usize>,
     pub(super) security_identity: String,
     /// Kept out of the Location Store.
     pub(super) manual: bool,
@@ -23,7 +22,7 @@ impl SocketOptions {
             advertise: None,
             connect: Vec::new(),
             max_message,
-            link_budget: LINK_BUDGET_BYTES,
+            link_budget: None,
             security_identity: String::new(),
             manual: false,
         }
@@ -69,9 +68,10 @@ macro_rules! socket_methods {
             self
         }
 
-        /// Bytes that each link holds per direction before senders, or the peer, wait: 4 MiB where it is not set.
+        /// Bytes that each link holds per direction before senders, or the peer, wait: what the host's
+        /// [`link_profile`](crate::HostBuilder::link_profile) says where it is not set.
         pub fn link_budget(mut self, bytes: usize) -> Self {
-            self.socket.link_budget = bytes;
+            self.socket.link_budget = Some(bytes);
             self
         }
 

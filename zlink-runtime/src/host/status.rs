@@ -8,9 +8,10 @@ use crate::channel::{DropCounts, Drops, HostState, Inbound, SelectionFailures};
 use crate::clock;
 use crate::id::{ChannelName, Rid};
 use crate::mesh::{Links, PeerState};
+use crate::transport::LinkProfile;
 
 use super::location::{Location, LocationStatus};
-use super::{Channel, Host, Inner, Mesh};
+use super::{Channel, Host, Inner, JobProfile, Mesh, pressure};
 
 /// The lifecycle of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,6 +34,8 @@ pub struct HostStatus {
     pub phase: HostPhase,
     /// Its job queue.
     pub jobs: JobQueueStatus,
+    /// What its links were given to hold, where they were given nothing else.
+    pub link_profile: LinkProfile,
     /// Requests of this host that wait for replies.
     pub waiting_requests: usize,
     /// Requests of this host that ended at their deadlines, since it started.
@@ -54,8 +57,12 @@ impl HostStatus {
 /// The permits of a host, at one moment: `in_use = reserved + queued`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobQueueStatus {
+    /// The profile that the limit comes from, where it is none of the host's own.
+    pub profile: Option<JobProfile>,
     /// Permits there are.
     pub limit: u32,
+    /// How many of them are kept for what handlers send to objects of their own host.
+    pub reserve: u32,
     /// Permits in use at which peers are asked to pause.
     pub pause_count: u32,
     /// Permits in use at which they are asked to go on.
@@ -70,6 +77,11 @@ pub struct JobQueueStatus {
     pub paused_total: Duration,
     /// How often that changed.
     pub transitions: u64,
+    /// How often a link that lives could not be told.
+    pub failed_applies: u64,
+    /// Whether all permits but those of the reserve have been in use for 5 s without a job starting: handlers may be
+    /// waiting for each other.
+    pub stalled: bool,
 }
 
 impl JobQueueStatus {
@@ -103,6 +115,10 @@ pub struct TopologyStatus {
     pub phase: TopologyPhase,
     /// Who is linked, and who should be.
     pub peers: Vec<PeerStatus>,
+    /// Whether its peers were told to hold requests back; `None` where they send none, as those of a client.
+    pub pauses_peers: Option<bool>,
+    /// The bytes in its links. What waits for a handler is not among them.
+    pub links: LinksStatus,
     /// For every channel that calls may go to, the servers that selection has.
     pub channels: Vec<(ChannelName, Vec<TargetStatus>)>,
     /// For the same channels, how often a call found no server.
@@ -113,6 +129,37 @@ pub struct TopologyStatus {
     pub node_drops: DropCounts,
     /// When this was observed.
     pub observed: Instant,
+}
+
+/// What the links of one topology hold, at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinksStatus {
+    /// Links that have not ended.
+    pub count: usize,
+    /// Bytes that each of them holds per direction before senders, or the peer, wait.
+    pub budget: usize,
+    /// Bytes taken to be sent and not yet given to the system.
+    pub queued_bytes: usize,
+    /// Bytes received that wait for permits.
+    pub waiting_bytes: usize,
+    /// Senders that wait for room.
+    pub waiting_senders: usize,
+}
+
+impl LinksStatus {
+    fn of<'a>(links: impl Iterator<Item = &'a Links>) -> Self {
+        let mut status = Self::default();
+        for links in links {
+            status.budget = links.budget();
+            for stats in links.open_links().iter().map(|link| link.stats()) {
+                status.count += 1;
+                status.queued_bytes += stats.queued_bytes;
+                status.waiting_bytes += stats.waiting_bytes;
+                status.waiting_senders += stats.waiting_senders;
+            }
+        }
+        status
+    }
 }
 
 /// One peer of a topology.
@@ -156,7 +203,9 @@ impl Host {
                 HostState::Stopped => HostPhase::Stopped,
             },
             jobs: JobQueueStatus {
+                profile: self.0.profiles.jobs,
                 limit: counts.limits.max(),
+                reserve: counts.limits.reserve(),
                 pause_count: counts.limits.pause_count(),
                 resume_count: counts.limits.resume_count(),
                 reserved: counts.reserved,
@@ -164,7 +213,10 @@ impl Host {
                 paused: counts.flow.paused,
                 paused_total: counts.paused_time,
                 transitions: counts.flow.version,
+                failed_applies: self.0.flow.failures(),
+                stalled: pressure::is_stalled(&counts),
             },
+            link_profile: self.0.profiles.links,
             waiting_requests: self.0.outbound.pending().len(),
             request_timeouts: self.0.outbound.pending().timeouts(),
             location: self.0.location.as_ref().map(Location::status),
@@ -220,7 +272,7 @@ pub(super) fn mesh(host: &Inner, mesh: &Mesh) -> TopologyStatus {
     topology(
         host,
         mesh.name.as_str(),
-        Some(&mesh.links),
+        [Some(&mesh.links); 2],
         Some(&mesh.inbound),
         is_ours,
     )
@@ -228,14 +280,16 @@ pub(super) fn mesh(host: &Inner, mesh: &Mesh) -> TopologyStatus {
 
 pub(super) fn channel(host: &Inner, channel: &Channel) -> TopologyStatus {
     let is_ours = |path: &crate::channel::ChannelPath| path.name == channel.name;
-    let (links, inbound) = (channel.client.as_ref(), channel.inbound.as_deref());
+    let server = channel.server.as_ref().map(|(links, _)| links);
+    let (links, inbound) = ([channel.client.as_ref(), server], channel.inbound.as_deref());
     topology(host, channel.name.as_str(), links, inbound, is_ours)
 }
 
+/// `links`: those whose peers are called, and those whose peers call.
 fn topology(
     host: &Inner,
     name: &str,
-    links: Option<&Links>,
+    [links, called]: [Option<&Links>; 2],
     inbound: Option<&Inbound>,
     is_ours: impl Fn(&crate::channel::ChannelPath) -> bool,
 ) -> TopologyStatus {
@@ -275,10 +329,15 @@ fn topology(
     let mut ours: Vec<_> = host.outbound.channels().filter(|path| is_ours(path)).collect();
     ours.sort_by(|a, b| a.name.cmp(&b.name));
     let drops = inbound.map(Inbound::drops);
+    // Those of a node are both.
+    let others = called.filter(|called| !links.is_some_and(|links| std::ptr::eq(links, *called)));
+    let all = links.into_iter().chain(others);
     TopologyStatus {
         name: name.to_owned(),
         phase,
         peers,
+        pauses_peers: called.and_then(Links::told_flow).map(|flow| flow.paused),
+        links: LinksStatus::of(all),
         channels: ours.iter().map(|path| (path.name.clone(), targets(path))).collect(),
         selection_failures: ours.iter().map(|path| (path.name.clone(), path.failures())).collect(),
         channel_drops: drops.map(Drops::of_channels).unwrap_or_default(),

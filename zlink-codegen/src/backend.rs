@@ -3,4 +3,10 @@
 //! They see neither syntax nor each other.
 
 pub mod flatbuffers;
+#[cfg(feature = "cli")]
+pub mod python;
 pub mod rust;
+#[cfg(feature = "cli")]
+pub mod tera;
+#[cfg(feature = "cli")]
+pub mod typescript;

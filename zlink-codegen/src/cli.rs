@@ -3,10 +3,14 @@
 //! It must not know how a phase does its work.
 
 mod accept;
+mod breaking;
 mod check;
+mod explain;
+mod fmt;
 mod generate;
 mod init;
 mod paths;
+mod templates;
 
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write};
@@ -57,7 +61,7 @@ enum Command {
         /// Schemas, or folders: every `*.yaml` below one that is not a lock.
         #[arg(required = true)]
         paths: Vec<PathBuf>,
-        /// The language: `rust`, or `fbs` for the schema language of flatc.
+        /// The language: `rust`, `python`, `typescript`, or `fbs` for the schema language of flatc.
         #[arg(long, value_enum)]
         lang: Lang,
         /// The folder for the files; it is made where there is none.
@@ -66,6 +70,10 @@ enum Command {
         /// With `--lang rust`: the path of the runtime, as the generated code names it.
         #[arg(long, default_value = "::zlink_runtime::rt")]
         runtime: String,
+        /// A folder of templates of your own, `*.tera`: each takes the place of the built-in one of its path there.
+        /// Not for `rust` and `fbs`, which have none.
+        #[arg(long, value_name = "DIR")]
+        templates: Option<PathBuf>,
     },
     /// Makes the schemas as they are the contract: writes their lock files.
     ///
@@ -75,6 +83,43 @@ enum Command {
         /// Schemas, or folders: every `*.yaml` below one that is not a lock.
         #[arg(required = true)]
         paths: Vec<PathBuf>,
+    },
+    /// Tells what a change breaks: code (SOURCE), programs that were built before (WIRE), stored state (STATE).
+    ///
+    /// Compares two versions, or schemas with what they were. Each difference has a rule of its own, ZLnnnn, which
+    /// `explain` explains. A change of WIRE or STATE makes exit code 1, whatever the version of the contract says.
+    Breaking {
+        /// OLD and NEW, each a schema or a folder; with `--against`, schemas or folders.
+        #[arg(required = true)]
+        paths: Vec<PathBuf>,
+        /// Compare with `git:REV`, a commit, branch or tag, or with `lock`, the lock files.
+        #[arg(long, value_name = "git:REV|lock")]
+        against: Option<breaking::Against>,
+        /// Fail for a change of SOURCE, too.
+        #[arg(long)]
+        source: bool,
+        /// How findings are shown: human, on stderr; json, on stdout.
+        #[arg(long, value_enum, default_value_t = Format::Human)]
+        format: Format,
+    },
+    /// Brings schemas into the one form, comments kept.
+    ///
+    /// The order of the file stays, and so does what is aligned.
+    Fmt {
+        /// Schemas, or folders: every `*.yaml` below one that is not a lock.
+        #[arg(required = true)]
+        paths: Vec<PathBuf>,
+        /// Give each field that has no id the one its lock file knows, or else the lowest that is free.
+        #[arg(long)]
+        assign_ids: bool,
+        /// Write nothing; name the files that would change, and fail where there are any.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Explains a code of a finding or rule: what it means, why it is so, an example, and what to do.
+    Explain {
+        /// The code, `ZL0401` or `0401`.
+        code: String,
     },
     /// Creates a project: a schema, a program that serves and calls, and a test on a cluster.
     Init {
@@ -105,6 +150,8 @@ enum Format {
 enum Lang {
     Rust,
     Fbs,
+    Python,
+    Typescript,
 }
 
 /// Where output goes.
@@ -215,8 +262,38 @@ fn start<A: Into<OsString> + Clone>(args: impl IntoIterator<Item = A>, console: 
             lang,
             out,
             runtime,
-        } => generate::run(&paths, lang, &out, runtime, console),
+            templates,
+        } => {
+            let request = generate::Request {
+                paths,
+                lang,
+                out,
+                runtime,
+                templates,
+            };
+            generate::run(request, console)
+        }
         Command::Accept { paths } => accept::run(&paths, console),
+        Command::Breaking {
+            paths,
+            against,
+            source,
+            format,
+        } => {
+            let request = breaking::Request {
+                paths,
+                against,
+                source,
+                format,
+            };
+            breaking::run(&request, console)
+        }
+        Command::Fmt {
+            paths,
+            assign_ids,
+            check,
+        } => fmt::run(&paths, assign_ids, check, console),
+        Command::Explain { code } => explain::run(&code, console),
         Command::Init {
             dir,
             name,

@@ -3,15 +3,21 @@
 //! Here, and in `cli`, is the only place with files. It must not know how a phase does its work.
 
 mod build;
+#[cfg(feature = "cli")]
+mod formatted;
 mod locks;
 mod memory;
 mod program;
+#[cfg(feature = "cli")]
+mod versions;
 
 use std::path::Path;
 
-#[cfg(feature = "cli")]
-pub(crate) use program::is_schema;
 pub(crate) use program::{Disk, Program};
+#[cfg(feature = "cli")]
+pub(crate) use program::{Files, is_schema};
+#[cfg(feature = "cli")]
+pub(crate) use versions::Version;
 
 pub use build::compile;
 pub use memory::fuzz_load;

@@ -11,7 +11,7 @@ mod sink;
 
 use std::fmt;
 
-pub use code::Code;
+pub use code::{Code, Level};
 pub use sink::Sink;
 
 use crate::source::{Sources, Span};
@@ -160,8 +160,9 @@ impl Diagnostics {
         human::render(&self.sources, item, false)
     }
 
-    /// For programs: one JSON array of `{code, severity, file, line, column, end_line, end_column, message,
-    /// labels, help}`. Lines and columns count from 1, columns in characters.
+    /// For programs: one JSON array of `{code, severity, level, file, line, column, end_line, end_column, message,
+    /// labels, help}`. Lines and columns count from 1, columns in characters. The level is that of a change of a
+    /// contract (`source`, `wire`, `state`), and null for anything else.
     #[cfg(feature = "cli")]
     #[must_use]
     pub fn json(&self) -> String {

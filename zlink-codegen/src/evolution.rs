@@ -5,7 +5,10 @@
 mod compare;
 mod contract;
 mod data;
+mod fields;
 mod lock;
+mod shape;
+mod state;
 mod write;
 
 pub(crate) use compare::{Change, compare, needs_version};

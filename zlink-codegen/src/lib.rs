@@ -30,6 +30,8 @@ pub mod cli;
 mod compile;
 pub mod diagnostic;
 mod evolution;
+#[cfg(feature = "cli")]
+mod format;
 pub mod ir;
 mod lint;
 mod load;

@@ -8,5 +8,7 @@ mod text;
 mod tree;
 
 pub(crate) use parse::parse;
+#[cfg(feature = "cli")]
+pub(crate) use text::bounded;
 pub(crate) use text::{read_file, to_text};
 pub(crate) use tree::{Entry, Kind, Node, Text};

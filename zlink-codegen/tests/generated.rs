@@ -1,9 +1,16 @@
 //! What is checked in of the generator's output is what it writes now. `ZLINK_BLESS=1` writes it.
 
+#[allow(dead_code, reason = "the rules are for the other test that reads it")]
+#[path = "../../generated/rust/tests/changes/table.rs"]
+mod table;
+
 use std::path::{Path, PathBuf};
 
 use zlink_codegen::backend::flatbuffers;
+use zlink_codegen::backend::python;
 use zlink_codegen::backend::rust::{self, Options};
+use zlink_codegen::backend::tera::Templates;
+use zlink_codegen::backend::typescript;
 use zlink_codegen::ir::Schema;
 use zlink_codegen::output::Tree;
 
@@ -47,6 +54,41 @@ fn the_wire_is_generated_from_its_schema() {
     compare("zlink-runtime/src/wire", &tree);
 }
 
+/// The codecs of the wire that the TypeScript client is built on.
+fn wire_in_typescript() -> Vec<u8> {
+    let templates = Templates::new(typescript::TEMPLATES, &[]).expect("the templates are right");
+    let wire = typescript::modules(&[load("schemas/zlink/wire.yaml")], &templates, "./codec.js");
+    let wire = wire.expect("the templates are right");
+    wire.get("zlink_wire.ts").expect("the module of the namespace").to_vec()
+}
+
+/// REQ: MSG-708
+#[test]
+fn the_wire_in_typescript_is_generated_from_its_schema() {
+    let mut tree = Tree::default();
+    tree.add("wire.ts", wire_in_typescript()).expect("a path");
+    compare("zlink-codegen/src/backend/typescript/zlink", &tree);
+}
+
+#[test]
+fn the_typescript_output_is_checked_in() {
+    let templates = Templates::new(typescript::TEMPLATES, &[]).expect("the templates are right");
+    let mut schemas: Vec<Schema> = SCHEMAS.iter().map(|schema| load(schema)).collect();
+    // Words of the language as names.
+    schemas.push(load("schemas/tests/class.yaml"));
+    let written = typescript::generate(&schemas, &templates).expect("the generator has no bug");
+    let mut tree = Tree::default();
+    for (path, content) in written.iter() {
+        // What was built in may be older than the wire's schema, while its own test is writing it.
+        let content = match path {
+            "zlink/wire.ts" => wire_in_typescript(),
+            _ => content.to_vec(),
+        };
+        tree.add(path, content).expect("a path");
+    }
+    compare("generated/typescript/src", &tree);
+}
+
 /// The schemas whose output is checked in.
 const SCHEMAS: [&str; 6] = [
     "schemas/billing.yaml",
@@ -87,4 +129,39 @@ fn the_flatbuffers_output_is_checked_in() {
             &flatbuffers::generate(&load(schema)).expect("each file has a name of its own"),
         );
     }
+}
+
+/// REQ: MSG-708
+#[test]
+fn the_wire_of_python_is_generated_from_its_schema() {
+    let templates = Templates::new(python::TEMPLATES, &[]).expect("the templates are right");
+    let module = python::protocol(&load("schemas/zlink/wire.yaml"), &templates).expect("the templates are right");
+    let mut tree = Tree::default();
+    tree.add("protocol.py", module).expect("a path");
+    compare("zlink-codegen/src/backend/python/zlink", &tree);
+}
+
+#[test]
+fn the_python_output_is_checked_in() {
+    let templates = Templates::new(python::TEMPLATES, &[]).expect("the templates are right");
+    let schemas: Vec<Schema> = SCHEMAS.iter().map(|schema| load(schema)).collect();
+    let tree = python::generate(&schemas, &templates).expect("the templates are right");
+    compare("generated/python/zlink_generated", &tree);
+}
+
+/// The two modules of the table of changes, which `generated/rust/tests/changes` exchanges bytes between.
+#[test]
+fn both_versions_of_the_table_of_changes_are_checked_in() {
+    let rows = table::rows();
+    let room = tempfile::tempdir().expect("a temporary folder");
+    let mut tree = Tree::default();
+    for (side, file) in [(table::Side::Before, "before.rs"), (table::Side::After, "after.rs")] {
+        let path = room.path().join("changes.yaml");
+        std::fs::write(&path, table::schema(&rows, side)).expect("writable");
+        let schema = zlink_codegen::load(path).unwrap_or_else(|findings| panic!("{findings}"));
+        let modules = rust::modules(&schema, &Options::default()).expect("the generator has no bug");
+        tree.add(file, modules.get("changes.rs").expect("the module of the namespace"))
+            .expect("a path");
+    }
+    compare("generated/rust/tests/changes", &tree);
 }

@@ -360,6 +360,7 @@ fn offer(identity: &str) -> Offer {
         },
         max_record: 1 << 24,
         budget: 4 << 20,
+        receive_budget: None,
         permits: HostPermits::new(4096),
         flow: Flow::default(),
     }

@@ -5,7 +5,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+mod objects;
+
 use crate::id::Rid;
+pub use objects::{Objects, Sender};
+
 use crate::routing::select::{Candidate, Selector};
 
 /// Select-one over members with these weights.

@@ -68,7 +68,7 @@ impl Pending {
         self.0.timeouts.load(Ordering::Relaxed)
     }
 
-    /// Waits until nothing waits on a link: what is submitted to nobody holds no stop up. Once asked, requests tell; a
+    /// Waits until nothing waits for a reply: what is submitted to nobody holds no stop up. Once asked, requests tell; a
     /// host asks when it stops.
     pub(crate) async fn all_ended(&self) {
         self.0.asked_idle.store(true, Ordering::SeqCst);
@@ -184,6 +184,12 @@ impl Pending {
         }
     }
 
+    fn tell_idle(&self) {
+        if self.0.asked_idle.load(Ordering::SeqCst) {
+            self.0.idle.notify_waiters();
+        }
+    }
+
     fn tick_after(&self, at: Instant) -> u64 {
         let since = at.saturating_duration_since(self.0.start);
         let millis = u64::from(since.subsec_nanos().div_ceil(1_000_000));
@@ -229,6 +235,14 @@ impl Waiting {
         self.pending.0.table.lock().set_link(self.key, link);
     }
 
+    /// Tells whether it waits for room on its link: then nobody has it yet.
+    pub(crate) fn in_line(&self, in_line: bool) {
+        self.pending.0.table.lock().set_in_line(self.key, in_line);
+        if in_line {
+            self.pending.tell_idle();
+        }
+    }
+
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Outcome> {
         let outcome = self.pending.0.table.lock().poll(self.key, cx.waker());
         if outcome.is_ready() {
@@ -243,13 +257,15 @@ impl Drop for Waiting {
         if !self.ended {
             self.pending.0.table.lock().remove(self.key);
         }
-        if self.pending.0.asked_idle.load(Ordering::SeqCst) {
-            self.pending.0.idle.notify_waiters();
-        }
+        self.pending.tell_idle();
     }
 }
 
 #[cfg(test)]
+#[cfg(zlink_loom)]
+mod model;
+#[cfg(test)]
+#[cfg(not(any(zlink_loom, zlink_shuttle)))]
 mod tests {
     use std::future::poll_fn;
     use std::time::Duration;

@@ -8,6 +8,8 @@ mod context;
 mod dispatch;
 mod drops;
 mod exchange;
+mod filter;
+mod flow;
 #[cfg(feature = "testing")]
 mod history;
 mod inbound;
@@ -15,6 +17,7 @@ mod outbound;
 mod own;
 mod path;
 mod reply;
+mod scope;
 mod server;
 mod way;
 
@@ -22,13 +25,17 @@ pub use call::{ChannelRoute, Method, NodeRoute, RequestCall, RequestFuture, Send
 pub use context::{ChannelContext, ChannelTurn, CorrelationId, MessageKind, NodeContext, NodeTurn};
 pub use dispatch::{Call, LendContext};
 pub use drops::DropCounts;
+pub use filter::{Filter, FilterContext, Next};
+pub use flow::{FlowContext, FlowId, FlowOrigin, InFlow};
 #[cfg(feature = "testing")]
 pub use history::Selection;
 pub use outbound::Caller;
 pub use path::SelectionFailures;
+pub use scope::HandlerScope;
 pub use server::{ChannelServer, NodeServer, Server, ServerBuilder};
 
 pub(crate) use drops::Drops;
+pub(crate) use filter::{AnyFilter, Filters};
 pub(crate) use inbound::{Inbound, InboundConfig, Queue};
 pub(crate) use outbound::sealed as caller;
 pub(crate) use outbound::{HostState, Outbound};

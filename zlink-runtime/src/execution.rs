@@ -2,19 +2,40 @@
 //!
 //! It must not know what an owner is (a channel, a Spot), what a job says, or how it came here.
 
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "Spots, Actors and relocation, which will stand on the rest, are not built yet"
+)]
+
 use std::task::{Context, Poll};
 
 use tokio::time::Instant;
 
 use crate::error::ErrorKind;
 
+mod defer;
+mod gate;
+mod lane;
+mod mode;
 mod owner;
+mod place;
+mod pool;
+mod queue;
 mod ready;
+mod run;
+mod seal;
 mod slot;
+mod timer;
+mod turn;
 mod watchdog;
 mod worker;
 
+pub(crate) use mode::{Callback, Mode, Offers, Unit};
 pub(crate) use owner::{Owner, OwnerStatus, Rejected};
+pub use pool::WorkCall;
+pub(crate) use turn::{Ended, Handler, Scope, StateCell, StateTurn};
+pub use turn::{YieldFor, YieldTurn, Yields};
 pub(crate) use worker::Workers;
 
 /// What an owner's queue holds: work that was accepted and has not started.
@@ -30,6 +51,11 @@ pub(crate) trait Job: Send + 'static {
     /// Ends it without a start: its owner was stopped.
     fn abandon(self);
 
+    /// How much it holds while its owner moves, in bytes.
+    fn size(&self) -> usize {
+        0
+    }
+
     /// What people call it. Asked for only where a watchdog looks.
     fn name(&self) -> String {
         String::new()
@@ -40,6 +66,11 @@ pub(crate) trait Job: Send + 'static {
 pub(crate) trait Turn: Send + Unpin + 'static {
     /// Runs it on, to its end or to where it waits.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()>;
+
+    /// Whether its last poll, which was pending, gave its gate back: it goes on once it is woken and has it again.
+    fn has_yielded(&self) -> bool {
+        false
+    }
 
     /// Ends it before its end. What is left of its handler is dropped here.
     fn abandon(self, why: Abandoned);
@@ -94,6 +125,9 @@ fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
 #[cfg(test)]
 #[cfg(zlink_loom)]
 mod model;
+#[cfg(test)]
+#[cfg(zlink_shuttle)]
+mod shuttle_model;
 #[cfg(test)]
 #[cfg(not(any(zlink_loom, zlink_shuttle)))]
 mod tests;

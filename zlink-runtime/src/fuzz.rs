@@ -59,6 +59,7 @@ fn called(bytes: &[u8], call: &wire::Call) {
         operation,
         metadata: call.metadata.of(bytes),
         content_type,
+        flow: call.flow.of(bytes).first_chunk().copied(),
     };
     wire::call(&mut again, &head);
     again.extend_from_slice(call.payload.of(bytes));
@@ -73,6 +74,7 @@ fn called(bytes: &[u8], call: &wire::Call) {
     for (one, other) in [
         (second.metadata, call.metadata),
         (second.content_type, call.content_type),
+        (second.flow, call.flow),
         (second.payload, call.payload),
     ] {
         assert_eq!(one.of(&again), other.of(bytes), "a part of a call changes on its way");

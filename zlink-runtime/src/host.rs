@@ -22,6 +22,7 @@ mod pressure;
 mod ready;
 mod shutdown;
 mod socket;
+mod stall;
 mod start;
 mod status;
 mod validate;
@@ -33,7 +34,8 @@ pub use location::{LocationState, LocationStatus};
 pub use mesh_builder::MeshBuilder;
 pub use shutdown::ShutdownError;
 pub use status::{
-    HostPhase, HostStatus, JobQueueStatus, LinksStatus, PeerStatus, TargetStatus, TopologyPhase, TopologyStatus,
+    HostPhase, HostStatus, JobQueueStatus, LinksStatus, PeerStatus, TargetStatus, TopologyKind, TopologyPhase,
+    TopologyReason, TopologyStatus,
 };
 
 /// A running host. Clones are handles to the same one.
@@ -70,6 +72,7 @@ pub(crate) struct Inner {
     drain_timeout: std::time::Duration,
     location: Option<location::Location>,
     stopping: shutdown::Stopping,
+    sequence: status::Sequence,
 }
 
 /// What was chosen by name, for status.
@@ -86,6 +89,9 @@ pub(crate) struct Mesh {
     endpoint: crate::transport::Endpoint,
     /// What comes in over them, and from this host itself.
     inbound: Arc<Inbound>,
+    /// Whether it is published, and finds its peers, through the Location Store.
+    automatic: bool,
+    sequence: status::Sequence,
 }
 
 /// A ClientServer channel of this host.
@@ -95,6 +101,9 @@ pub(crate) struct Channel {
     /// What comes in to the server.
     inbound: Option<Arc<Inbound>>,
     client: Option<Links>,
+    /// As in [`Mesh`].
+    automatic: bool,
+    sequence: status::Sequence,
 }
 
 impl Host {

@@ -31,11 +31,14 @@ mod wire;
 #[doc(hidden)]
 pub mod fuzz;
 
-pub use channel::{Caller, ChannelContext, CorrelationId, DropCounts, MessageKind, NodeContext, SelectionFailures};
+pub use channel::{
+    Caller, ChannelContext, CorrelationId, DropCounts, Filter, FilterContext, FlowContext, FlowId, FlowOrigin,
+    HandlerScope, InFlow, MessageKind, Next, NodeContext, SelectionFailures,
+};
 pub use host::{
     ChannelControl, ClientServerBuilder, Host, HostBuilder, HostPhase, HostStatus, IntentStatus, JobProfile,
     JobQueueStatus, LinksStatus, ListenerInfo, ListenerKind, LocationState, LocationStatus, MeshBuilder, MeshNode,
-    PeerStatus, ShutdownError, TargetStatus, TopologyPhase, TopologyStatus,
+    PeerStatus, ShutdownError, TargetStatus, TopologyKind, TopologyPhase, TopologyReason, TopologyStatus,
 };
 pub use mesh::{ObjectRole, PeerState};
 pub use message::metadata::{Metadata, MetadataView};

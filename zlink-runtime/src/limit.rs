@@ -12,6 +12,9 @@ pub const PAYLOAD_BYTES: usize = (1 << 31) - 1;
 pub const MESH_MESSAGE_BYTES: usize = 64 << 20;
 /// `MaxMessageSize` of a ClientServer channel where none is set, in bytes.
 pub const CLIENT_SERVER_MESSAGE_BYTES: usize = 16 << 20;
+/// The least that a side may set as its greatest message, in bytes: the head of any call fits, with all its names and
+/// metadata, and so does every error.
+pub const LEAST_MESSAGE_BYTES: usize = 4096;
 /// An endpoint's text, in bytes.
 pub const ENDPOINT_BYTES: usize = 4096;
 /// What a node publishes of itself (hello, admit, descriptor), in bytes.
@@ -22,6 +25,10 @@ pub const DESCRIPTOR_CHANNELS: usize = 4096;
 pub const DESCRIPTOR_OPERATIONS: usize = 16_384;
 /// Bytes a link holds per peer and direction, in the profile `Balanced`.
 pub const LINK_BUDGET_BYTES: usize = 4 << 20;
+/// Bytes that one lane of a link reads ahead of what was handed on, beside one record, where no other measure is set.
+pub const RECEIVE_BUDGET_BYTES: usize = 64 << 10;
+/// The smallest such measure: less would make many reads of one record.
+pub const MIN_RECEIVE_BUDGET_BYTES: usize = 4 << 10;
 /// Records that one receive rotation hands on.
 pub const ROTATION_RECORDS: usize = 64;
 /// Bytes after which a receive rotation ends.
@@ -50,7 +57,7 @@ pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 pub const ROUTE_READY_TIME: Duration = Duration::from_secs(1);
 /// A send awaited inside a turn that holds its gate.
 pub const GATED_SEND_TIMEOUT: Duration = Duration::from_secs(5);
-/// With all permits in use and no job started for this long, a host is said to stand still.
+/// How long a host may be full without a job starting before it is said to stall.
 pub const STALL_TIME: Duration = Duration::from_secs(5);
 /// From the start of a shutdown to the forced stop.
 pub const DRAIN_TIME: Duration = Duration::from_secs(30);
@@ -62,6 +69,28 @@ pub const DISPATCH_LIMIT: usize = 256;
 pub const OWNER_JOBS: u32 = 64;
 /// Time a worker gives one owner before it looks at the next.
 pub const OWNER_TIME: Duration = Duration::from_millis(1);
+/// Lifecycle turns in a row of one gate after which a waiting application turn goes first.
+pub const LIFECYCLE_RUN: u8 = 16;
+/// Lifecycle work that one owner holds.
+pub const LIFECYCLE_JOBS: usize = 256;
+/// Records that one unit holds while it moves, on either side.
+pub const HOLD_RECORDS: usize = 1024;
+/// Bytes of records that one unit holds while it moves, on either side.
+pub const HOLD_BYTES: usize = 16 << 20;
+/// Joins that one handler may defer.
+pub const DEFERRED_JOINS: usize = 64;
+/// The request of one deferred Join, and the reply of one between nodes, in bytes.
+pub const DEFERRED_BYTES: usize = 1 << 20;
+/// The requests of all Joins that one handler defers, in bytes.
+pub const DEFERRED_ALL_BYTES: usize = 8 << 20;
+/// A deferred Join where no timeout is set.
+pub const DEFERRED_TIMEOUT: Duration = Duration::from_secs(5);
+/// CPU work that waits for a thread of the pool.
+pub const CPU_QUEUE: usize = 1024;
+/// How long a thread of the CPU pool stays without work.
+pub const CPU_IDLE: Duration = Duration::from_secs(30);
+/// IO work under way at once.
+pub const IO_WORK: usize = 4096;
 /// Weight of a channel membership where none is set.
 pub const DEFAULT_WEIGHT: u16 = 100;
 /// The greatest weight.

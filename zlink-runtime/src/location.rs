@@ -36,6 +36,8 @@ mod memory;
 mod name;
 mod probe;
 mod read;
+#[cfg(feature = "redis")]
+mod redis;
 mod snapshot;
 mod source;
 #[cfg(feature = "sqlite")]
@@ -50,6 +52,8 @@ pub use key::{Key, Revision, StoreTime};
 pub use memory::{Fault, Faults, MemoryStore, Operation};
 pub use probe::{ProbeError, probe};
 pub use read::{Cursor, Page, Read, ReadMany, Scan, Scanned, Stored, check_read_many};
+#[cfg(feature = "redis")]
+pub use redis::{RedisBlobStore, RedisStore};
 pub use source::StoreSource;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteBlobStore, SqliteStore};

@@ -10,6 +10,7 @@ pub use crate::channel::{
     NodeRoute, NodeServer, NodeTurn, RequestCall, RequestFuture, SendCall, SendFuture, Server, ServerBuilder,
 };
 pub use crate::error::HandlerError;
+pub use crate::execution::{WorkCall, YieldFor, YieldTurn, Yields};
 pub use crate::id::{ChannelName, MeshName, Rid};
 pub use crate::message::codec::*;
 pub use crate::message::metadata::MetadataKey;

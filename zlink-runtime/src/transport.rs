@@ -76,6 +76,13 @@ pub trait Acceptor: Send + Sync {
     fn accepted(&self, link: Arc<dyn Link>);
 }
 
+impl Offer {
+    /// What [`Offer::receive_budget`] says, or `own`.
+    fn receives(&self, own: usize) -> usize {
+        self.receive_budget.unwrap_or(own)
+    }
+}
+
 /// What this side says in the handshake, and the bounds it keeps.
 #[derive(Clone, Debug)]
 pub struct Offer {
@@ -89,8 +96,10 @@ pub struct Offer {
     pub lanes: Lanes,
     /// The greatest record accepted or sent before the link is admitted with a bound of its own, in bytes.
     pub max_record: usize,
-    /// Bytes held per direction before senders, or the peer, wait.
+    /// Bytes held for sending before senders wait.
     pub budget: usize,
+    /// Bytes that are read ahead of what was handed on, beside one record; the transport's own measure where it is not set.
+    pub receive_budget: Option<usize>,
     /// Where a record's permit comes from.
     pub permits: HostPermits,
     /// The receive flow that new links announce at once; later values come through [`Link::announce`].

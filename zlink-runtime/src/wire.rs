@@ -37,6 +37,8 @@ pub(crate) const FLAG_CONTENT_TYPE: u16 = 2;
 /// The flow follows: `[16 bytes UUIDv7][u8 origin]`, where the origin is 1 inbound, 2 timer, 3 application or
 /// 4 lifecycle.
 pub(crate) const FLAG_FLOW: u16 = 4;
+/// What that brings.
+pub(crate) const FLOW_BYTES: usize = 17;
 const KNOWN_FLAGS: u16 = FLAG_METADATA | FLAG_CONTENT_TYPE | FLAG_FLOW;
 const REQUIRED_FLAGS: u16 = 0x00ff;
 
@@ -152,6 +154,8 @@ pub(crate) struct Call {
     pub(crate) metadata: Span,
     /// Empty for FlatBuffers.
     pub(crate) content_type: Span,
+    /// Empty where its sender does not trace.
+    pub(crate) flow: Span,
     pub(crate) payload: Span,
 }
 
@@ -365,7 +369,12 @@ impl Parts<'_> {
         if flags & FLAG_CONTENT_TYPE != 0 && content_type.is_empty() {
             return Err("the content type is empty");
         }
-        if flags & FLAG_FLOW != 0 && !is_flow_field(self.take(17)?.of(self.record)) {
+        let flow = if flags & FLAG_FLOW == 0 {
+            Span::default()
+        } else {
+            self.take(FLOW_BYTES)?
+        };
+        if flags & FLAG_FLOW != 0 && !is_flow_field(flow.of(self.record)) {
             return Err("the flow is no UUIDv7 with an origin");
         }
         let payload = self.rest();
@@ -376,6 +385,7 @@ impl Parts<'_> {
             operation,
             metadata,
             content_type,
+            flow,
             payload,
         })
     }

@@ -42,14 +42,21 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     // It reads lock files, which are YAML, and says what is wrong with them.
     ("evolution", &["source", "diagnostic", "load", "ir"]),
+    ("format", &["source", "diagnostic", "load"]),
     ("backend", &[]),
     ("backend::rust", BACK_END),
     ("backend::flatbuffers", BACK_END),
     ("backend::tera", BACK_END),
+    ("backend::python", TEMPLATE_BACK_END),
+    ("backend::typescript", TEMPLATE_BACK_END),
+    ("backend::docs", TEMPLATE_BACK_END),
+    ("backend::diagram", TEMPLATE_BACK_END),
     ("compile", EVERY_ROOM),
     ("cli", EVERY_ROOM),
 ];
 const BACK_END: &[&str] = &["ir", "name", "output", "diagnostic"];
+/// A language whose files are made from templates.
+const TEMPLATE_BACK_END: &[&str] = &["ir", "name", "output", "diagnostic", "backend::tera"];
 const EVERY_ROOM: &[&str] = &["*"];
 
 /// The longest file that is still one room's one thought.

@@ -15,7 +15,7 @@ use crate::evidence::Phase;
 /// How long a charge may take.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(5);
 /// How much later than that a busy machine may notice.
-pub(crate) const TOLERANCE: Duration = Duration::from_millis(500);
+pub(crate) const TOLERANCE: Duration = Duration::from_secs(2);
 
 const TICK: Duration = Duration::from_millis(5);
 const CHARGES_PER_TICK: u64 = 10;

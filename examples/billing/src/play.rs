@@ -19,7 +19,7 @@ use crate::load::Load;
 
 const SHOP: MeshName = MeshName::from_static("shop");
 /// How long anything may take that should happen at once.
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(30);
 
 /// Plays, and prints what happened. `false` where zlink did not keep a promise.
 pub(crate) async fn run(phase: Duration) -> Result<bool> {

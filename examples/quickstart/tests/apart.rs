@@ -41,7 +41,8 @@ async fn calling_node() -> Result<Host, Failure> {
     Ok(host.start().await?)
 }
 
-/// The store is `"sqlite:///var/lib/shop.db"` (cargo feature `sqlite`), or a `MemoryStore` for hosts within one process.
+/// The store is `"sqlite:///var/lib/shop.db"` (cargo feature `sqlite`) on one machine, `"redis://host:6379?namespace=shop"`
+/// (feature `redis`) on several, or a `MemoryStore` for hosts within one process.
 async fn node_that_is_found(store: impl Into<StoreSource>, payments: impl BillingHandler) -> Result<Host, Failure> {
     let server = billing::server(payments);
     let host = Host::builder()

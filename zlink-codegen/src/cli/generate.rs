@@ -2,17 +2,26 @@
 //!
 //! It must not know what is in them.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::{Console, FINE, Format, Lang, TROUBLE, number, paths};
-use crate::backend;
+use super::{Console, FINE, Format, Lang, TROUBLE, number, paths, templates};
+use crate::backend::{flatbuffers, python, rust, tera, typescript};
 use crate::compile::{Disk, Program};
 use crate::ir::Schema;
-use crate::output::Tree;
+use crate::output::{Refused, Tree};
 
-pub(super) fn run(args: &[PathBuf], lang: Lang, out: &Path, runtime: String, console: &mut Console<'_>) -> u8 {
+/// What is wanted.
+pub(super) struct Request {
+    pub(super) paths: Vec<PathBuf>,
+    pub(super) lang: Lang,
+    pub(super) out: PathBuf,
+    pub(super) runtime: String,
+    pub(super) templates: Option<PathBuf>,
+}
+
+pub(super) fn run(request: Request, console: &mut Console<'_>) -> u8 {
     let mut program = Program::new(&Disk);
-    let files = paths::schemas(args, &mut program);
+    let files = paths::schemas(&request.paths, &mut program);
     let mut schemas = Vec::new();
     for path in &files {
         schemas.extend(program.load(path).and_then(|root| program.resolve(root)));
@@ -23,21 +32,16 @@ pub(super) fn run(args: &[PathBuf], lang: Lang, out: &Path, runtime: String, con
         console.summary("nothing generated", &findings);
         return code;
     }
-    let options = backend::rust::Options { runtime };
-    let mut all = Tree::default();
-    for schema in &schemas {
-        let merged =
-            generate(schema, lang, &options).and_then(|tree| all.merge(tree).map_err(|error| error.to_string()));
-        if let Err(error) = merged {
-            console.say(format_args!("error: {}: {error}", schema.root().name));
-            return TROUBLE;
-        }
-    }
-    match all.write(out) {
-        Ok(written) => {
+    let out = request.out.clone();
+    let written = generate(&schemas, request).and_then(|tree| {
+        let written = tree.write(&out).map_err(|error| error.to_string())?;
+        Ok((tree, written))
+    });
+    match written {
+        Ok((tree, written)) => {
             console.say(format_args!(
                 "generated {}, {} new or changed",
-                number(all.iter().count(), "file"),
+                number(tree.iter().count(), "file"),
                 written.len()
             ));
             FINE
@@ -49,10 +53,40 @@ pub(super) fn run(args: &[PathBuf], lang: Lang, out: &Path, runtime: String, con
     }
 }
 
-/// The files of one schema.
-fn generate(schema: &Schema, lang: Lang, options: &backend::rust::Options) -> Result<Tree, String> {
-    match lang {
-        Lang::Rust => backend::rust::modules(schema, options).map_err(|bug| bug.to_string()),
-        Lang::Fbs => backend::flatbuffers::generate(schema).map_err(|refused| refused.to_string()),
+/// The files of all schemas.
+fn generate(schemas: &[Schema], request: Request) -> Result<Tree, String> {
+    let own = match (&request.templates, request.lang) {
+        (None, _) => Vec::new(),
+        (Some(_), Lang::Rust | Lang::Fbs) => return Err("rust and fbs are not made from templates".to_owned()),
+        (Some(folder), _) => templates::read(folder)?,
+    };
+    let from_templates = |built_in, generate: fn(&[Schema], &tera::Templates) -> Result<Tree, tera::Error>| {
+        let tree = tera::Templates::new(built_in, &own).and_then(|templates| generate(schemas, &templates));
+        tree.map_err(|error| error.to_string())
+    };
+    match request.lang {
+        Lang::Rust => {
+            let options = rust::Options {
+                runtime: request.runtime,
+            };
+            each(schemas, |schema| rust::modules(schema, &options))
+        }
+        Lang::Fbs => each(schemas, flatbuffers::generate),
+        Lang::Python => from_templates(python::TEMPLATES, python::generate),
+        Lang::Typescript => from_templates(typescript::TEMPLATES, typescript::generate),
     }
+}
+
+/// The files that each schema gives by itself: a namespace that several import is the same in each.
+fn each<E: std::fmt::Display>(
+    schemas: &[Schema],
+    generate: impl Fn(&Schema) -> Result<Tree, E>,
+) -> Result<Tree, String> {
+    let mut all = Tree::default();
+    for schema in schemas {
+        let named = |error: &dyn std::fmt::Display| format!("{}: {error}", schema.root().name);
+        let tree = generate(schema).map_err(|error| named(&error))?;
+        all.merge(tree).map_err(|error: Refused| named(&error))?;
+    }
+    Ok(all)
 }

@@ -2,6 +2,8 @@
 //!
 //! It must not know rules of evolution; it finds both sides, and the place each difference is shown at.
 
+#[cfg(feature = "cli")]
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -79,7 +81,13 @@ impl Program<'_> {
             let item = if self.sink.is_full(top.file, change.code.severity()) {
                 Diagnostic::new(change.code, top, change.message.as_str())
             } else {
-                describe(change, loaded, &lock, raised, old.version)
+                let remembered = find(&lock, &change.was).map(|span| (span, "the lock file remembers this"));
+                allow(
+                    describe(change, place(loaded, &change.at), remembered),
+                    change,
+                    raised,
+                    old.version,
+                )
             };
             self.sink.report(item);
         }
@@ -103,6 +111,18 @@ impl Program<'_> {
             exists: true,
             accepted,
         })
+    }
+
+    /// The ids that the lock file beside a schema knows, with the names of their fields, by message. Nothing where there
+    /// is no lock file, or none that can be read: `check` tells of that.
+    #[cfg(feature = "cli")]
+    pub(crate) fn known_ids(&mut self, schema: &Path, namespace: &str) -> BTreeMap<String, Vec<(u16, String)>> {
+        let path = lock_path(schema, namespace);
+        let bytes = self.read_lock(&path).ok();
+        let Some((contract, ..)) = bytes.and_then(|bytes| self.parse_lock(&path, bytes)) else {
+            return BTreeMap::new();
+        };
+        contract.ids()
     }
 
     fn parse_lock(&mut self, path: &Path, bytes: Vec<u8>) -> Option<(Contract, FileId, Node)> {
@@ -131,29 +151,28 @@ fn lock_path(schema: &Path, namespace: &str) -> PathBuf {
     schema.with_file_name(format!("{namespace}.lock.yaml"))
 }
 
-fn describe(change: &Change, loaded: &Loaded, lock: &Node, raised: bool, version: u32) -> Diagnostic {
+/// A difference as a finding. `before` is where it stood, with what is said of that place.
+pub(super) fn describe(change: &Change, at: Span, before: Option<(Span, &str)>) -> Diagnostic {
     let kind = change.code.summary().split_once(':').map_or("", |(kind, _)| kind);
     let prefix = if kind.bytes().all(|b| b.is_ascii_uppercase()) && !kind.is_empty() {
         format!("{kind}: ")
     } else {
         String::new()
     };
-    let mut item = Diagnostic::new(
-        change.code,
-        place(loaded, &change.at),
-        format!("{prefix}{}", change.message),
-    );
-    if let Some(span) = find(lock, &change.was) {
-        item = item.at(span, "the lock file remembers this");
+    let mut item = Diagnostic::new(change.code, at, format!("{prefix}{}", change.message));
+    if let Some((span, text)) = before {
+        item = item.at(span, text);
     }
-    let own = change.help.as_ref().map(|help| format!("{help}; ")).unwrap_or_default();
+    item.help = change.help.clone();
+    item
+}
+
+/// What a raised version makes of it.
+fn allow(mut item: Diagnostic, change: &Change, raised: bool, version: u32) -> Diagnostic {
     if !evolution::needs_version(change.code) {
-        return if let Some(help) = &change.help {
-            item.help(help)
-        } else {
-            item
-        };
+        return item;
     }
+    let own = item.help.take().map(|help| format!("{help}; ")).unwrap_or_default();
     if raised {
         return item
             .severity(Severity::Warning)
@@ -166,7 +185,7 @@ fn describe(change: &Change, loaded: &Loaded, lock: &Node, raised: bool, version
 }
 
 /// The deepest key of `path` that the schema has.
-fn place(loaded: &Loaded, path: &[String]) -> Span {
+pub(super) fn place(loaded: &Loaded, path: &[String]) -> Span {
     find(&loaded.tree, path)
         .or_else(|| find(&loaded.tree, &["namespace".to_owned()]))
         .unwrap_or(Sources::top(loaded.id))

@@ -24,6 +24,11 @@ const MAX_PATH: usize = 1024;
 pub(crate) trait Files {
     /// The bytes of a file, bounded as [`load::read_file`] does.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+
+    /// The path as findings show it.
+    fn shown(&self, path: &Path) -> PathBuf {
+        path.to_owned()
+    }
 }
 
 /// The file system.
@@ -82,6 +87,17 @@ impl<'f> Program<'f> {
         }
     }
 
+    #[cfg(feature = "cli")]
+    /// Ends this run and begins one with other files, whose findings join those of this one.
+    pub(crate) fn then<'n>(self, files: &'n dyn Files) -> (Vec<Loaded>, Program<'n>) {
+        let next = Program {
+            sources: self.sources,
+            sink: self.sink,
+            ..Program::new(files)
+        };
+        (self.loaded, next)
+    }
+
     /// Loads a schema and what it imports.
     pub(crate) fn load(&mut self, path: &Path) -> Option<usize> {
         self.room = MAX_FILES;
@@ -102,7 +118,7 @@ impl<'f> Program<'f> {
 
     /// Reports what a caller asked for and the file system refuses.
     pub(crate) fn unreadable(&mut self, path: &Path, message: &str) {
-        let file = self.sources.add(path, "");
+        let file = self.sources.add(self.files.shown(path), "");
         self.sink
             .report(Diagnostic::new(Code::Unreadable, Sources::top(file), message));
     }
@@ -116,7 +132,7 @@ impl<'f> Program<'f> {
         &self.read
     }
 
-    fn read(&mut self, path: &Path) -> io::Result<Vec<u8>> {
+    pub(super) fn read(&mut self, path: &Path) -> io::Result<Vec<u8>> {
         self.read.push(path.to_owned());
         self.files.read(path)
     }
@@ -129,7 +145,7 @@ impl<'f> Program<'f> {
     fn open(&mut self, path: PathBuf, bytes: Vec<u8>) -> Option<usize> {
         self.states.insert(path.clone(), State::Open);
         let before = self.sink.errors();
-        let (id, result) = load::to_text(&mut self.sources, &path, bytes);
+        let (id, result) = load::to_text(&mut self.sources, &self.files.shown(&path), bytes);
         let tree = match result {
             Ok(()) => self
                 .sources

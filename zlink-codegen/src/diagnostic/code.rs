@@ -141,6 +141,7 @@ codes! {
     DeclarationAdded = "1111" Note "SOURCE: a declaration was added.";
     DeclarationRemoved = "1112" Note "SOURCE: a declaration was deleted.";
     RelayOpened = "1113" Note "SOURCE: a metadata key may cross relays now.";
+    Retyped = "1114" Note "SOURCE: a type has another name, and is the same on the wire.";
 
     // 12xx: changes that peers built before do not understand
     FieldType = "1201" Error "WIRE: a field has another type.";
@@ -154,6 +155,7 @@ codes! {
     MethodExchange = "1209" Error "WIRE: a method exchanges something else.";
     ServiceTarget = "1210" Error "WIRE: a service is addressed in another way.";
     MetadataChanged = "1211" Error "WIRE: a metadata key has another type, or crosses relays no more.";
+    NameMoved = "1212" Error "WIRE: a name has another id, number, place or packet name.";
 
     // 13xx: changes that stored or relocated state does not survive
     StateRaised = "1301" Error "STATE: the version of a state was raised.";
@@ -167,4 +169,47 @@ codes! {
     NotReserved = "1403" Error "Something was deleted without a reservation of its number.";
     PacketReused = "1404" Error "The packet name of a deleted method is in use again.";
     VersionLowered = "1405" Error "The version of the contract was lowered.";
+    KeyReused = "1406" Error "The name of a deleted metadata key is in use again.";
+}
+
+/// Who notices a change of a contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Level {
+    /// Code that is built against the schema. Programs that run need not follow.
+    Source,
+    /// Programs that were built before.
+    Wire,
+    /// State that was stored, or moves between nodes.
+    State,
+}
+
+impl Level {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Level::Source => "source",
+            Level::Wire => "wire",
+            Level::State => "state",
+        }
+    }
+}
+
+impl Code {
+    /// What a change of a contract breaks; nothing for what is wrong with a schema by itself.
+    #[must_use]
+    pub fn level(self) -> Option<Level> {
+        match self {
+            Code::NameReused | Code::VersionLowered => return Some(Level::Source),
+            // These numbers and names travel: whoever still uses the old meaning is misunderstood.
+            Code::IdReused | Code::NotReserved | Code::PacketReused | Code::KeyReused => return Some(Level::Wire),
+            _ => {}
+        }
+        match self.as_str().get(..4) {
+            Some("ZL11") => Some(Level::Source),
+            Some("ZL12") => Some(Level::Wire),
+            Some("ZL13") => Some(Level::State),
+            _ => None,
+        }
+    }
 }

@@ -20,6 +20,7 @@ pub(super) fn render(findings: &Diagnostics) -> String {
             });
             fields.insert("code".to_owned(), json!(item.code.as_str()));
             fields.insert("severity".to_owned(), json!(item.severity.as_str()));
+            fields.insert("level".to_owned(), json!(item.code.level().map(super::Level::as_str)));
             fields.insert("message".to_owned(), json!(item.message));
             fields.insert("labels".to_owned(), labels.collect());
             fields.insert("help".to_owned(), json!(item.help));

@@ -2,10 +2,11 @@
 //!
 //! It must not know where either came from.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::contract::{Contract, Method, Service, Use};
-use crate::diagnostic::Code;
+use super::shape::Shapes;
+use crate::diagnostic::{Code, Level};
 
 /// One difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,24 +21,18 @@ pub(crate) struct Change {
     pub(crate) was: Vec<String>,
 }
 
-/// Whether a change that a raised contract version makes legal.
+/// Whether a raised contract version makes a change legal. What stays legal needs none, and the rest never is.
 pub(crate) fn needs_version(code: Code) -> bool {
-    matches!(
+    let never = matches!(
         code,
-        Code::FieldType
-            | Code::FieldRequired
-            | Code::FieldMax
-            | Code::RequiredRemoved
-            | Code::EnumType
-            | Code::StructLayout
-            | Code::MemberChanged
-            | Code::MethodRemoved
-            | Code::MethodExchange
-            | Code::ServiceTarget
-            | Code::MetadataChanged
-            | Code::StateRaised
-            | Code::StateRemoved
-    )
+        Code::IdReused
+            | Code::NotReserved
+            | Code::PacketReused
+            | Code::KeyReused
+            | Code::StateNotRaised
+            | Code::StateLowered
+    );
+    matches!(code.level(), Some(Level::Wire | Level::State)) && !never
 }
 
 /// Collects changes at one place.
@@ -76,6 +71,8 @@ pub(crate) fn compare(old: &Contract, new: &Contract) -> Vec<Change> {
             .help("versions only rise");
     }
     super::data::compare(old, new, &mut changes);
+    super::state::compare(old, new, &mut changes);
+    let shapes = Shapes { old, new };
     let nothing = Service::default();
     pairs(&old.services, &new.services, |name, old, new| {
         if let (Some(old), Some(new)) = (old, new)
@@ -94,12 +91,19 @@ pub(crate) fn compare(old: &Contract, new: &Contract) -> Vec<Change> {
                 &["services", name, "target"],
             );
         }
-        packets(name, old.unwrap_or(&nothing), new.unwrap_or(&nothing), &mut changes);
+        packets(
+            name,
+            old.unwrap_or(&nothing),
+            new.unwrap_or(&nothing),
+            shapes,
+            &mut changes,
+        );
     });
     changes.list
 }
 
-fn packets(service: &str, old: &Service, new: &Service, changes: &mut Changes) {
+fn packets<'c>(service: &str, old: &'c Service, new: &'c Service, shapes: Shapes<'c>, changes: &mut Changes) {
+    let before = now_called(&old.packets, |method| &method.name);
     pairs(&old.packets, &new.packets, |packet, old, new| {
         let was = ["services", service, "packets", packet];
         match (old, new) {
@@ -135,33 +139,77 @@ fn packets(service: &str, old: &Service, new: &Service, changes: &mut Changes) {
                     old.name
                 ));
             }
-            (Some(Use::Now(old)), Some(Use::Now(new))) => method(service, packet, old, new, changes),
+            (Some(Use::Now(old)), Some(Use::Now(new))) => {
+                if old.name != new.name {
+                    let at = ["services", service, "methods", new.name.as_str()];
+                    if let Some(elsewhere) = before.get(new.name.as_str()) {
+                        let message = format!(
+                            "the method `{service}.{}` had the packet name `{elsewhere}` and has `{packet}`, which was \
+                             that of `{}`",
+                            new.name, old.name
+                        );
+                        let was = ["services", service, "packets", elsewhere.as_str()];
+                        changes.add(Code::NameMoved, message, &at, &was);
+                    } else {
+                        let message = format!("the method `{service}.{}` was called `{}`", new.name, old.name);
+                        changes.add(Code::MethodRenamed, message, &at, &was);
+                    }
+                }
+                method(service, packet, old, new, shapes, changes);
+            }
         }
     });
 }
 
-fn method(service: &str, packet: &str, old: &Method, new: &Method, changes: &mut Changes) {
+fn method<'c>(
+    service: &str,
+    packet: &str,
+    old: &'c Method,
+    new: &'c Method,
+    shapes: Shapes<'c>,
+    changes: &mut Changes,
+) {
     let at = ["services", service, "methods", &new.name];
     let was = ["services", service, "packets", packet];
-    if old.name != new.name {
-        let message = format!("the method `{service}.{}` was called `{}`", new.name, old.name);
-        changes.add(Code::MethodRenamed, message, &at, &was);
-    }
-    if (&old.message, &old.reply) != (&new.message, &new.reply) {
-        let shape = |it: &Method| match &it.reply {
-            Some(reply) => format!("request {} and reply {reply}", it.message),
-            None => format!("send {}", it.message),
-        };
-        let message = format!(
-            "the method `{service}.{}` did {} and does {}",
-            new.name,
-            shape(old),
-            shape(new)
-        );
+    let shape = |it: &Method| match &it.reply {
+        Some(reply) => format!("request {} and reply {reply}", it.message),
+        None => format!("send {}", it.message),
+    };
+    let message = format!(
+        "the method `{service}.{}` did {} and does {}",
+        new.name,
+        shape(old),
+        shape(new)
+    );
+    let replies = match (&old.reply, &new.reply) {
+        (Some(old), Some(new)) => shapes.same(old, new),
+        (old, new) => old.is_none() && new.is_none(),
+    };
+    if !replies || !shapes.same(&old.message, &new.message) {
         changes
             .add(Code::MethodExchange, message, &at, &was)
             .help("or add a method and keep this one");
+    } else if (&old.message, &old.reply) != (&new.message, &new.reply) {
+        changes.add(
+            Code::Retyped,
+            format!("{message}, which is the same on the wire"),
+            &at,
+            &was,
+        );
     }
+}
+
+/// The numbers of all names that are in use.
+pub(super) fn now_called<'m, K, T>(
+    map: &'m BTreeMap<K, Use<T>>,
+    name: impl Fn(&'m T) -> &'m String,
+) -> HashMap<&'m str, &'m K> {
+    map.iter()
+        .filter_map(|(key, it)| match it {
+            Use::Now(it) => Some((name(it).as_str(), key)),
+            Use::Gone(_) => None,
+        })
+        .collect()
 }
 
 /// Calls `each` for every key of either map, in order.

@@ -113,6 +113,29 @@ impl Contract {
         })
     }
 
+    /// Every id that fields have or had, with their names, by message.
+    #[cfg(feature = "cli")]
+    pub(crate) fn ids(&self) -> BTreeMap<String, Vec<(u16, String)>> {
+        let ids = |message: &Message| {
+            let ids = message.fields.iter().map(|(id, field)| match field {
+                Use::Now(Field { name, .. }) | Use::Gone(name) => (*id, name.clone()),
+            });
+            ids.collect()
+        };
+        self.messages
+            .iter()
+            .map(|(name, message)| (name.clone(), ids(message)))
+            .collect()
+    }
+
+    /// Whether a type of this name is declared.
+    pub(super) fn declares(&self, name: &str) -> bool {
+        self.messages.contains_key(name)
+            || self.unions.contains_key(name)
+            || self.structs.contains_key(name)
+            || self.enums.contains_key(name)
+    }
+
     /// This contract with what `old` remembers of things that are deleted: what `accept` writes.
     pub(crate) fn remembering(mut self, old: &Contract) -> Contract {
         for (name, key) in &old.metadata {

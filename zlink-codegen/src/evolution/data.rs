@@ -1,17 +1,28 @@
-//! Differences of metadata, enums, structs, unions and messages.
+//! Differences of metadata, enums, structs and unions.
 //!
-//! It must not know services.
+//! It must not know services, nor what is in a message.
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::compare::{Changes, pairs};
-use super::contract::{Contract, Enum, Field, Message, Use};
+use super::compare::{Changes, now_called, pairs};
+use super::contract::{Contract, Enum, Use};
+use super::shape::Shapes;
 use crate::diagnostic::Code;
 
 pub(super) fn compare(old: &Contract, new: &Contract, changes: &mut Changes) {
-    metadata(old, new, changes);
+    let shapes = Shapes { old, new };
+    metadata(old, new, shapes, changes);
     declarations("enums", "enum", &old.enums, &new.enums, changes, enumeration);
-    declarations("structs", "struct", &old.structs, &new.structs, changes, structure);
+    declarations(
+        "structs",
+        "struct",
+        &old.structs,
+        &new.structs,
+        changes,
+        |name, old, new, changes| {
+            structure(name, old, new, shapes, changes);
+        },
+    );
     declarations(
         "unions",
         "union",
@@ -19,27 +30,29 @@ pub(super) fn compare(old: &Contract, new: &Contract, changes: &mut Changes) {
         &new.unions,
         changes,
         |name, old, new, changes| {
-            let at = ["unions", name];
-            numbers(
-                old,
-                new,
-                &at,
-                "tag",
-                [Code::MemberAdded, Code::MemberRemoved, Code::MemberChanged],
-                changes,
-            );
+            let codes = [Code::MemberAdded, Code::MemberRemoved, Code::MemberChanged];
+            numbers(old, new, &["unions", name], "tag", codes, Some(shapes), changes);
         },
     );
-    declarations("messages", "message", &old.messages, &new.messages, changes, message);
+    declarations(
+        "messages",
+        "message",
+        &old.messages,
+        &new.messages,
+        changes,
+        |name, old, new, changes| {
+            super::fields::compare(name, old, new, shapes, changes);
+        },
+    );
 }
 
-fn declarations<T>(
+fn declarations<'c, T>(
     section: &str,
     what: &str,
-    old: &BTreeMap<String, T>,
-    new: &BTreeMap<String, T>,
+    old: &'c BTreeMap<String, T>,
+    new: &'c BTreeMap<String, T>,
     changes: &mut Changes,
-    mut both: impl FnMut(&str, &T, &T, &mut Changes),
+    mut both: impl FnMut(&str, &'c T, &'c T, &mut Changes),
 ) {
     pairs(old, new, |name, old, new| match (old, new) {
         (Some(old), Some(new)) => both(name, old, new, changes),
@@ -62,7 +75,7 @@ fn declarations<T>(
     });
 }
 
-fn metadata(old: &Contract, new: &Contract, changes: &mut Changes) {
+fn metadata(old: &Contract, new: &Contract, shapes: Shapes<'_>, changes: &mut Changes) {
     pairs(&old.metadata, &new.metadata, |name, old, new| {
         let path = ["metadata", name.as_str()];
         match (old, new) {
@@ -77,7 +90,7 @@ fn metadata(old: &Contract, new: &Contract, changes: &mut Changes) {
             (Some(Use::Gone(_)), Some(_)) => {
                 let message = format!("the name `{name}` was that of a deleted metadata key");
                 changes
-                    .add(Code::NameReused, message, &path, &path)
+                    .add(Code::KeyReused, message, &path, &path)
                     .help("a peer may still send the old one: take another name");
             }
             (Some(Use::Now(_)), None) => {
@@ -90,8 +103,14 @@ fn metadata(old: &Contract, new: &Contract, changes: &mut Changes) {
             }
             (Some(Use::Now(old)), Some(Use::Now(new))) => {
                 if old.ty != new.ty {
-                    let message = format!("the type of the metadata key `{name}` was {} and is {}", old.ty, new.ty);
-                    changes.add(Code::MetadataChanged, message, &["metadata", name, "type"], &path);
+                    let same = shapes.same(&old.ty, &new.ty);
+                    let code = if same { Code::Retyped } else { Code::MetadataChanged };
+                    let tail = if same { ", which is the same on the wire" } else { "" };
+                    let message = format!(
+                        "the type of the metadata key `{name}` was {} and is {}{tail}",
+                        old.ty, new.ty
+                    );
+                    changes.add(code, message, &["metadata", name, "type"], &path);
                 }
                 match (old.relay, new.relay) {
                     (true, false) => {
@@ -111,7 +130,6 @@ fn metadata(old: &Contract, new: &Contract, changes: &mut Changes) {
 }
 
 fn enumeration(name: &str, old: &Enum, new: &Enum, changes: &mut Changes) {
-    let at = ["enums", name];
     if old.ty != new.ty {
         let message = format!("the type of the enum `{name}` was {} and is {}", old.ty, new.ty);
         changes.add(
@@ -121,34 +139,43 @@ fn enumeration(name: &str, old: &Enum, new: &Enum, changes: &mut Changes) {
             &["enums", name, "type"],
         );
     }
+    let codes = [Code::ValueAdded, Code::ValueRemoved, Code::ValueRenamed];
     numbers(
         &old.values,
         &new.values,
-        &at,
+        &["enums", name],
         "number",
-        [Code::ValueAdded, Code::ValueRemoved, Code::ValueRenamed],
+        codes,
+        None,
         changes,
     );
 }
 
-/// Values of an enum, members of a union: names by number.
-fn numbers<K: Ord + Copy + ToString>(
-    old: &BTreeMap<K, Use<String>>,
-    new: &BTreeMap<K, Use<String>>,
+/// Values of an enum; or members of a union, where there are shapes to compare them by. Names by number.
+fn numbers<'c, K: Ord + Copy + ToString>(
+    old: &'c BTreeMap<K, Use<String>>,
+    new: &'c BTreeMap<K, Use<String>>,
     at: &[&str; 2],
     what: &str,
     [added, removed, changed]: [Code; 3],
+    shapes: Option<Shapes<'c>>,
     changes: &mut Changes,
 ) {
     let [section, owner] = *at;
     let gone = names_gone(old, new);
-    let union = section == "unions";
+    let before = now_called(old, |name| name);
+    let union = shapes.is_some();
     pairs(old, new, |number, old, new| {
+        let moved = |name: &String| before.get(name.as_str()).copied().filter(|at| *at != number);
+        let other = match new {
+            Some(Use::Now(name)) if !union => moved(name).map(K::to_string),
+            _ => None,
+        };
         let number = number.to_string();
         let was = if union {
             vec![section, owner, &number]
         } else {
-            vec![section, owner, "values", &number]
+            vec![section, owner, "values", other.as_ref().unwrap_or(&number)]
         };
         let place = |name: &str| -> Vec<String> {
             let path: &[&str] = if union {
@@ -159,6 +186,12 @@ fn numbers<K: Ord + Copy + ToString>(
             path.iter().map(|part| (*part).to_owned()).collect()
         };
         let (code, message, at, help) = match (old, new) {
+            // A value that is known by another number is read as another; a member of two tags is only another way.
+            (None | Some(Use::Now(_)), Some(Use::Now(name))) if other.is_some() => {
+                let other = other.as_deref().unwrap_or_default();
+                let message = format!("`{owner}.{name}` had the {what} {other} and has {number}");
+                (Code::NameMoved, message, place(name), "give it back its number")
+            }
             (None, Some(Use::Now(name))) if !union && gone.contains(name.as_str()) => {
                 let message = format!("the name `{owner}.{name}` was that of a deleted value");
                 (Code::NameReused, message, place(name), "take another name")
@@ -190,16 +223,28 @@ fn numbers<K: Ord + Copy + ToString>(
                 let path = vec![section.to_owned(), owner.to_owned(), "reserved".to_owned()];
                 (Code::NotReserved, message, path, "list it under `reserved`")
             }
-            (Some(Use::Now(before)), Some(Use::Now(name))) if before != name => (
-                changed,
-                format!("the {what} {number} of `{owner}` was `{before}` and is `{name}`"),
-                place(name),
-                "",
-            ),
+            (Some(Use::Now(before)), Some(Use::Now(name))) => {
+                let same = shapes.is_some_and(|shapes| shapes.same(before, name));
+                if before == name && (same || !union) {
+                    return;
+                }
+                let message = format!("the {what} {number} of `{owner}` was `{before}` and is `{name}`");
+                if same {
+                    (
+                        Code::Retyped,
+                        format!("{message}, which is the same on the wire"),
+                        place(name),
+                        "",
+                    )
+                } else {
+                    (changed, message, place(name), "")
+                }
+            }
             _ => return,
         };
         let at: Vec<&str> = at.iter().map(String::as_str).collect();
-        let change = changes.add(code, message, &at, if old.is_some() { &was } else { &[] });
+        let known = old.is_some() || other.is_some();
+        let change = changes.add(code, message, &at, if known { &was } else { &[] });
         if !help.is_empty() {
             change.help(help);
         }
@@ -217,182 +262,31 @@ fn names_gone<'m, K: Ord>(old: &'m BTreeMap<K, Use<String>>, new: &BTreeMap<K, U
 
 type Fields = Vec<(String, String)>;
 
-fn structure(name: &str, old: &Fields, new: &Fields, changes: &mut Changes) {
+fn structure<'c>(name: &str, old: &'c Fields, new: &'c Fields, shapes: Shapes<'c>, changes: &mut Changes) {
     let path = ["structs", name];
-    let types = |fields: &Fields| fields.iter().map(|(_, ty)| ty.clone()).collect::<Vec<_>>();
-    let (before, now) = (types(old), types(new));
-    if before != now {
-        let message = format!(
-            "the struct `{name}` held {} and holds {}",
-            before.join(", "),
-            now.join(", ")
-        );
+    let pairs = || old.iter().zip(new);
+    if old.len() != new.len() || !pairs().all(|((_, old), (_, new))| shapes.same(old, new)) {
+        let types = |fields: &Fields| fields.iter().map(|(_, ty)| ty.clone()).collect::<Vec<_>>().join(", ");
+        let message = format!("the struct `{name}` held {} and holds {}", types(old), types(new));
         changes
             .add(Code::StructLayout, message, &path, &path)
             .help("a struct is frozen for ever: declare another one");
         return;
     }
-    for ((before, _), (now, _)) in old.iter().zip(new).filter(|((before, _), (now, _))| before != now) {
-        let message = format!("the field `{name}.{now}` was called `{before}`");
-        changes.add(
-            Code::FieldRenamed,
-            message,
-            &["structs", name, now],
-            &["structs", name, before],
-        );
-    }
-}
-
-fn message(name: &str, old: &Message, new: &Message, changes: &mut Changes) {
-    let path = ["messages", name];
-    let state = ["messages", name, "state"];
-    let from = changes.list.len();
-    fields(name, old, new, changes);
-    let breaks = changes.list.iter().skip(from).any(|change| {
-        matches!(
-            change.code,
-            Code::FieldType | Code::FieldRequired | Code::FieldMax | Code::RequiredRemoved | Code::FieldRemoved
-        )
-    });
-    match (old.state, new.state) {
-        (Some(old), Some(new)) if new < old => {
-            let message = format!("the state version of `{name}` was {old} and is {new}");
+    for ((before, was), (now, is)) in pairs() {
+        let (at, from) = (["structs", name, now], ["structs", name, before]);
+        if before != now && old.iter().any(|(other, _)| other == now) {
+            let message = format!("the field `{name}.{now}` stands where `{before}` stood");
             changes
-                .add(Code::StateLowered, message, &state, &state)
-                .help("state versions only rise");
+                .add(Code::NameMoved, message, &at, &at)
+                .help("a struct is frozen for ever: declare another one");
+        } else if before != now {
+            let message = format!("the field `{name}.{now}` was called `{before}`");
+            changes.add(Code::FieldRenamed, message, &at, &from);
         }
-        (Some(old), Some(new)) if new > old => {
-            let message = format!("the state version of `{name}` was {old} and is {new}");
-            changes.add(Code::StateRaised, message, &state, &state);
+        if was != is {
+            let message = format!("the type of `{name}.{now}` was {was} and is {is}, which is the same on the wire");
+            changes.add(Code::Retyped, message, &at, &from);
         }
-        (Some(old), Some(_)) if breaks => {
-            let message = format!("the state `{name}` changed, and its version is still {old}");
-            let change = changes.add(Code::StateNotRaised, message, &state, &state);
-            change.help(format!("write `state: {}`", old.saturating_add(1)));
-        }
-        (Some(_), None) => {
-            changes.add(
-                Code::StateRemoved,
-                format!("`{name}` is a state no more"),
-                &path,
-                &state,
-            );
-        }
-        _ => {}
-    }
-}
-
-fn fields(owner: &str, old: &Message, new: &Message, changes: &mut Changes) {
-    let gone: HashSet<&str> = old
-        .fields
-        .values()
-        .filter_map(|it| {
-            if let Use::Gone(name) = it {
-                Some(name.as_str())
-            } else {
-                None
-            }
-        })
-        .collect();
-    pairs(&old.fields, &new.fields, |id, old, new| {
-        let id = id.to_string();
-        let was = ["messages", owner, "fields", &id];
-        let reserved = ["messages", owner, "reserved", &id];
-        let place = |name| ["messages", owner, "fields", name];
-        match (old, new) {
-            (None, Some(Use::Now(new))) if gone.contains(new.name.as_str()) => {
-                let message = format!("the name `{owner}.{}` was that of a deleted field", new.name);
-                changes
-                    .add(Code::NameReused, message, &place(&new.name), &[])
-                    .help("take another name");
-            }
-            (None, Some(Use::Now(new))) => {
-                let message = format!("the field `{owner}.{}` is new", new.name);
-                changes.add(Code::FieldAdded, message, &place(&new.name), &[]);
-                if new.required {
-                    let message = format!(
-                        "the new field `{owner}.{}` is required, and older peers do not send it",
-                        new.name
-                    );
-                    changes
-                        .add(Code::FieldRequired, message, &place(&new.name), &[])
-                        .help("remove `required`");
-                }
-            }
-            (Some(Use::Gone(name)), Some(Use::Now(new))) => {
-                let message = format!(
-                    "the id {id} of `{owner}.{}` was that of the deleted field `{name}`",
-                    new.name
-                );
-                let change = changes.add(Code::IdReused, message, &place(&new.name), &was);
-                change.help(format!(
-                    "write `reserved: {{ {id}: {name} }}`, and take the next free id"
-                ));
-            }
-            (Some(Use::Now(Field { name, .. }) | Use::Gone(name)), None) => {
-                let message = format!("the id {id} of the deleted field `{owner}.{name}` is not reserved");
-                let change = changes.add(Code::NotReserved, message, &reserved, &was);
-                change.help(format!("write `reserved: {{ {id}: {name} }}`"));
-            }
-            (Some(Use::Gone(before)), Some(Use::Gone(now))) if before != now => {
-                let message =
-                    format!("the id {id} of `{owner}` is reserved for `{now}`, and the deleted field was `{before}`");
-                let change = changes.add(Code::NotReserved, message, &reserved, &was);
-                change.help(format!("write `reserved: {{ {id}: {before} }}`"));
-            }
-            (Some(Use::Now(old)), Some(Use::Gone(name))) => {
-                if *name == old.name {
-                    let (code, more) = if old.required {
-                        (Code::RequiredRemoved, ", and older peers require it")
-                    } else {
-                        (Code::FieldRemoved, "")
-                    };
-                    changes.add(
-                        code,
-                        format!("the field `{owner}.{name}` is gone{more}"),
-                        &reserved,
-                        &was,
-                    );
-                } else {
-                    let message = format!(
-                        "the id {id} of `{owner}` is reserved for `{name}`, and the deleted field was `{}`",
-                        old.name
-                    );
-                    let change = changes.add(Code::NotReserved, message, &reserved, &was);
-                    change.help(format!("write `reserved: {{ {id}: {} }}`", old.name));
-                }
-            }
-            (Some(Use::Now(old)), Some(Use::Now(new))) => field(owner, &was, old, new, changes),
-            _ => {}
-        }
-    });
-}
-
-fn field(owner: &str, was: &[&str; 4], old: &Field, new: &Field, changes: &mut Changes) {
-    let name = new.name.as_str();
-    let place = |key| ["messages", owner, "fields", name, key];
-    if old.name != new.name {
-        let message = format!("the field `{owner}.{name}` was called `{}`", old.name);
-        changes.add(Code::FieldRenamed, message, &["messages", owner, "fields", name], was);
-    }
-    if old.ty != new.ty {
-        let message = format!("the type of `{owner}.{name}` was {} and is {}", old.ty, new.ty);
-        changes
-            .add(Code::FieldType, message, &place("type"), was)
-            .help("or reserve the old field and add a new one");
-    }
-    if old.required != new.required {
-        let (before, now) = if new.required {
-            ("may be absent", "is required")
-        } else {
-            ("was required", "may be absent")
-        };
-        let message = format!("`{owner}.{name}` {before} for older peers and {now}");
-        changes.add(Code::FieldRequired, message, &place("required"), was);
-    }
-    if old.max != new.max {
-        let bound = |max: Option<u32>| max.map_or("no bound".to_owned(), |max| format!("the bound {max}"));
-        let message = format!("`{owner}.{name}` had {} and has {}", bound(old.max), bound(new.max));
-        changes.add(Code::FieldMax, message, &place("max"), was);
     }
 }

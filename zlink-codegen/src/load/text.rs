@@ -25,8 +25,13 @@ pub(crate) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
         };
         return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
     }
+    bounded(file)
+}
+
+/// The same for what is no file.
+pub(crate) fn bounded(from: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    from.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -43,7 +43,7 @@ fn exit_codes_are_those_of_the_documentation() {
 #[test]
 fn every_command_says_what_its_arguments_are() {
     let room = Room::new();
-    for command in ["check", "generate", "accept"] {
+    for command in ["check", "generate", "accept", "breaking"] {
         let ran = room.run(&[command, "--help"]);
         assert_eq!((ran.code, ran.err.as_str()), (0, ""));
         let mut lines = ran.out.lines().map(str::trim_start).peekable();
@@ -184,4 +184,41 @@ fn the_program_is_the_library() {
     assert_eq!(run.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&run.stderr).contains("ZL0401"));
     assert!(run.stdout.is_empty());
+}
+
+#[test]
+fn templates_of_ones_own_are_taken_and_their_mistakes_shown_with_their_line() {
+    let room = Room::new();
+    room.write("shop.yaml", GOOD);
+    room.write("mine/package.py.tera", "# mine\n");
+    let args = |lang| {
+        [
+            "generate",
+            "--lang",
+            lang,
+            "--out",
+            "@out",
+            "--templates",
+            "@mine",
+            "@shop.yaml",
+        ]
+    };
+    let ran = room.run(&args("python"));
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(room.read("out/__init__.py"), "# mine\n");
+    assert!(room.read("out/shop/__init__.py").contains("The namespace `shop`."));
+
+    let wrong = room.write("mine/namespace.py.tera", "one\n{{ no_such_thing }}\n");
+    let ran = room.run(&args("python"));
+    let place = format!("error: template {}:2:4: ", wrong.display());
+    assert_eq!((ran.code, ran.err.starts_with(&place)), (2, true), "{}", ran.err);
+
+    let ran = room.run(&args("rust"));
+    assert_eq!(ran.code, 2, "rust has no templates");
+    std::fs::remove_dir_all(room.file("mine")).expect("removable");
+    let ran = room.run(&args("python"));
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("mine"), "{}", ran.err);
+    room.write("mine/other.txt", "");
+    assert_eq!(room.run(&args("python")).code, 2, "no template is there");
 }

@@ -2,9 +2,12 @@
 
 #![allow(missing_docs, clippy::panic, reason = "a test fails by panicking")]
 
+mod breaking;
 mod build_script;
 mod command;
 mod evolution;
+mod explain;
+mod format;
 mod hostile;
 mod init;
 mod invalid;

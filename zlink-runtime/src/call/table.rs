@@ -44,6 +44,8 @@ struct Slot {
     link: Option<LinkId>,
     /// The neighbours in the list of the same link.
     link_list: Neighbours,
+    /// It waits for room on that link: nobody has it yet.
+    in_line: bool,
     state: State,
 }
 
@@ -72,6 +74,9 @@ pub(super) struct Table {
     links: FxHashMap<LinkId, u32>,
     turns: u32,
     waiting: usize,
+    /// Those that have a link, and those of them that wait for room there.
+    linked: usize,
+    in_line: usize,
     /// The tick that the deadline driver sleeps for; it wakes by itself for every later one.
     armed: Option<u64>,
 }
@@ -93,6 +98,7 @@ impl Table {
             tick_list: ALONE,
             link: None,
             link_list: ALONE,
+            in_line: false,
             state: State::Waits(waker),
         });
         let slot = number(slot);
@@ -108,6 +114,15 @@ impl Table {
         if self.get(key).is_some_and(|slot| matches!(slot.state, State::Waits(_))) {
             self.leave(key.slot);
             self.join(key.slot, link);
+        }
+    }
+
+    /// Whether a request that has a link waits for room there.
+    pub(super) fn set_in_line(&mut self, key: Key, in_line: bool) {
+        if let Some(slot) = self.get(key).filter(|slot| slot.link.is_some())
+            && std::mem::replace(&mut slot.in_line, in_line) != in_line
+        {
+            self.in_line = if in_line { self.in_line + 1 } else { self.in_line - 1 };
         }
     }
 
@@ -140,9 +155,9 @@ impl Table {
             .collect()
     }
 
-    /// Whether any waits on a link.
+    /// Whether any waits for a reply.
     pub(super) fn any_submitted(&self) -> bool {
-        !self.links.is_empty()
+        self.linked > self.in_line
     }
 
     pub(super) fn waits_on(&self, link: LinkId) -> bool {
@@ -230,6 +245,7 @@ impl Table {
         if let Some(slot) = self.slots.get_mut(at as usize) {
             slot.link = Some(link);
             slot.link_list.after = head;
+            self.linked += 1;
         }
         if let Some(next) = self.slots.get_mut(head as usize) {
             next.link_list.before = at;
@@ -242,6 +258,8 @@ impl Table {
             return;
         };
         let Some(link) = slot.link.take() else { return };
+        self.linked -= 1;
+        self.in_line -= usize::from(std::mem::take(&mut slot.in_line));
         let Neighbours { before, after } = std::mem::replace(&mut slot.link_list, ALONE);
         if let Some(next) = self.slots.get_mut(after as usize) {
             next.link_list.before = before;
@@ -303,6 +321,7 @@ mod tests {
     enum Step {
         Insert(u64, Option<u64>),
         Link(usize, u64),
+        Line(usize, bool),
         Lose(u64),
         Remove(usize),
         Reply(usize),
@@ -313,6 +332,7 @@ mod tests {
         prop_oneof![
             (0..20_u64, proptest::option::of(0..4_u64)).prop_map(|(tick, link)| Step::Insert(tick, link)),
             (0..40_usize, 0..4_u64).prop_map(|(at, link)| Step::Link(at, link)),
+            (0..40_usize, any::<bool>()).prop_map(|(at, in_line)| Step::Line(at, in_line)),
             (0..4_u64).prop_map(Step::Lose),
             (0..40_usize).prop_map(Step::Remove),
             (0..40_usize).prop_map(Step::Reply),
@@ -328,6 +348,7 @@ mod tests {
         fn every_request_has_one_terminal(steps in proptest::collection::vec(step(), 0..200)) {
             let mut table = Table::default();
             let mut model: Vec<(Key, u64, Option<u64>)> = Vec::new();
+            let mut line = std::collections::HashSet::new();
             let late = || Error::unknown(crate::error::ErrorKind::DeadlineExceeded, "");
             for step in steps {
                 let mut due = Vec::new();
@@ -342,6 +363,12 @@ mod tests {
                     Step::Link(at, link) if at < model.len() => {
                         table.set_link(model[at].0, LinkId(link));
                         model[at].2 = Some(link);
+                        line.remove(&model[at].0.to_wire());
+                    }
+                    Step::Line(at, in_line) if at < model.len() => {
+                        table.set_in_line(model[at].0, in_line);
+                        let key = model[at].0.to_wire();
+                        _ = if in_line && model[at].2.is_some() { line.insert(key) } else { line.remove(&key) };
                     }
                     Step::Lose(link) => {
                         table.end_link(LinkId(link), late);
@@ -362,19 +389,22 @@ mod tests {
                         due = model.extract_if(.., |(_, tick, _)| *tick <= now).collect();
                         prop_assert_eq!(ended.len(), due.len());
                     }
-                    Step::Link(..) | Step::Remove(_) | Step::Reply(_) => {}
+                    Step::Link(..) | Step::Line(..) | Step::Remove(_) | Step::Reply(_) => {}
                 }
                 for (key, ..) in due {
                     prop_assert!(table.poll(key, Waker::noop()).is_ready());
                 }
                 prop_assert_eq!(table.waiting(), model.len());
                 prop_assert_eq!(table.arm(), model.iter().map(|(_, tick, _)| *tick).min());
+                let submitted = |(key, _, link): &(Key, u64, Option<u64>)| link.is_some() && !line.contains(&key.to_wire());
+                prop_assert_eq!(table.any_submitted(), model.iter().any(submitted));
                 for link in 0..4 {
                     prop_assert_eq!(table.waits_on(LinkId(link)), model.iter().any(|(_, _, on)| *on == Some(link)));
                 }
             }
             table.end_all(late);
             prop_assert_eq!((table.waiting(), table.links.len(), table.ticks.len()), (0, 0, 0));
+            prop_assert_eq!((table.linked, table.in_line), (0, 0));
         }
     }
 

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use crate::clock;
 use crate::error::{ArgumentError, CallError, Error, ErrorKind};
+use crate::execution::Yields;
 use crate::id::{ChannelName, MeshName, PacketName, Rid, text_hash};
 use crate::message::codec::{self, Message};
 use crate::message::metadata::{Key, Metadata};
@@ -244,6 +245,14 @@ impl<Q: Message, R: Message> IntoFuture for RequestCall<Q, R> {
     }
 }
 
+impl<Q: Message, R: Message> Yields for RequestCall<Q, R> {
+    type Reply = R;
+
+    fn may_yield(&self) -> bool {
+        self.parts.way.channel.is_some()
+    }
+}
+
 impl<Q, R> fmt::Debug for RequestCall<Q, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "RequestCall({})", self.parts.method.packet)
@@ -399,6 +408,7 @@ impl<M: Message> Running<M> {
                 Step::Reply(reply) => Ok(reply),
                 Step::Failed(error) => Err(error),
             };
+            exchange.ended(end.as_ref().err());
             self.exchange = Err(None);
             return Poll::Ready(end);
         }

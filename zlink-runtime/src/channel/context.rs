@@ -1,7 +1,7 @@
 //! What a handler is told beside its message. It must not offer anything that only a Spot may do.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
@@ -9,8 +9,10 @@ use crate::id::{ChannelName, MeshName, PacketName, Rid};
 use crate::message::metadata::MetadataView;
 
 use super::dispatch::LendContext;
+use super::filter::{FilterContext, Next, Within};
 use super::inbound::Entry;
 use super::outbound::{Caller, Outbound, sealed};
+use super::scope::HandlerScope;
 
 /// How a message was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -35,6 +37,13 @@ impl fmt::Display for MessageKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CorrelationId(u64);
 
+impl CorrelationId {
+    /// That of a request as records have it, for whoever traces.
+    pub(super) fn shown(correlation: u64) -> tracing::field::DisplayValue<Self> {
+        tracing::field::display(Self(correlation))
+    }
+}
+
 impl fmt::Display for CorrelationId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)
@@ -42,25 +51,36 @@ impl fmt::Display for CorrelationId {
 }
 
 /// What both contexts are made of.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Turn {
     pub(super) entry: Arc<Entry>,
     /// Encoded; checked before the turn began.
     pub(super) metadata: Bytes,
     pub(super) correlation: Option<u64>,
+    /// Made once somebody asks for it.
+    pub(super) scope: OnceLock<Box<HandlerScope>>,
 }
 
 impl Turn {
-    fn metadata(&self) -> MetadataView<'_> {
+    pub(super) fn metadata(&self) -> MetadataView<'_> {
         MetadataView::parse(&self.metadata).unwrap_or_default()
     }
 
-    fn kind(&self) -> MessageKind {
+    pub(super) fn kind(&self) -> MessageKind {
         if self.correlation.is_some() {
             MessageKind::Request
         } else {
             MessageKind::Send
         }
+    }
+
+    pub(super) fn correlation(&self) -> Option<CorrelationId> {
+        self.correlation.map(CorrelationId)
+    }
+
+    pub(super) fn scope(&self) -> &HandlerScope {
+        self.scope
+            .get_or_init(|| Box::new(HandlerScope::new(self.entry.outbound.next_scope())))
     }
 }
 
@@ -94,7 +114,13 @@ macro_rules! common {
             /// The request's correlation; `None` for a one-way message.
             #[must_use]
             pub fn correlation(&self) -> Option<CorrelationId> {
-                self.turn.turn.correlation.map(CorrelationId)
+                self.turn.turn.correlation()
+            }
+
+            /// What the filters and the handler of this message share.
+            #[must_use]
+            pub fn scope(&self) -> &'a HandlerScope {
+                self.turn.turn.scope()
             }
         }
 
@@ -112,7 +138,7 @@ macro_rules! common {
 }
 
 /// One dispatch to a channel's handler. Generated code owns it for as long as the handler runs.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct ChannelTurn {
     pub(super) turn: Turn,
     pub(super) channel: ChannelName,
@@ -123,6 +149,14 @@ impl LendContext for ChannelTurn {
 
     fn lend(&self) -> ChannelContext<'_> {
         ChannelContext { turn: self }
+    }
+
+    fn is_filtered(&self) -> bool {
+        !self.turn.entry.filters().is_empty()
+    }
+
+    fn filtered<'a>(&'a self, handler: Within<'a>) -> Next<'a> {
+        Next::new(FilterContext::of_channel(self), handler)
     }
 }
 
@@ -143,7 +177,7 @@ impl<'a> ChannelContext<'a> {
 }
 
 /// One dispatch to a node's handler. Generated code owns it for as long as the handler runs.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct NodeTurn {
     pub(super) turn: Turn,
     pub(super) mesh: MeshName,
@@ -155,6 +189,14 @@ impl LendContext for NodeTurn {
 
     fn lend(&self) -> NodeContext<'_> {
         NodeContext { turn: self }
+    }
+
+    fn is_filtered(&self) -> bool {
+        !self.turn.entry.filters().is_empty()
+    }
+
+    fn filtered<'a>(&'a self, handler: Within<'a>) -> Next<'a> {
+        Next::new(FilterContext::of_node(self), handler)
     }
 }
 

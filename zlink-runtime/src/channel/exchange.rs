@@ -27,6 +27,10 @@ use super::own::{Kind, LOCAL, OwnPeer};
 use super::path::PathKind;
 use super::way::{Target, Way};
 
+mod told;
+
+use told::Traced;
+
 /// Everything of an operation but its payload.
 pub(super) struct Exchange {
     way: Arc<Way>,
@@ -39,6 +43,8 @@ pub(super) struct Exchange {
     stage: Stage,
     /// A request's entry, from when it waits for anything.
     waiting: Option<Waiting>,
+    /// From its submission, where somebody traces.
+    traced: Option<Box<Traced>>,
 }
 
 enum Stage {
@@ -137,6 +143,7 @@ impl Exchange {
             deadline: None,
             stage: Stage::Start,
             waiting: None,
+            traced: None,
         }
     }
 
@@ -156,19 +163,11 @@ impl Exchange {
             return match (stage, outcome) {
                 // Its link was lost while it waited for room there: nothing was submitted, to nobody.
                 (Stage::Room(_), Err(error)) if error.kind() == ErrorKind::Unavailable => self.again(cx),
-                (stage, outcome) => {
-                    tracing::debug!(
-                        target: "zlink::flow", phase = "completed", packet_name = self.method.packet(),
-                        error = outcome.as_ref().err().map(|error| tracing::field::display(error.kind()))
-                    );
-                    match outcome {
-                        Ok(reply) => Step::Reply(reply),
-                        Err(error) if matches!(stage, Stage::Sent) => Step::Failed(error.into()),
-                        // It was still waiting for a server or for room.
-                        Err(error) => {
-                            Step::Failed(Error::new(error.kind(), Execution::NotExecuted, error.message()).into())
-                        }
-                    }
+                (_, Ok(reply)) => Step::Reply(reply),
+                (Stage::Sent, Err(error)) => Step::Failed(error.into()),
+                // It was still waiting for a server or for room.
+                (_, Err(error)) => {
+                    Step::Failed(Error::new(error.kind(), Execution::NotExecuted, error.message()).into())
                 }
             };
         }
@@ -185,7 +184,10 @@ impl Exchange {
             },
             Stage::Room(sending) => match sending.as_mut().poll(cx) {
                 Poll::Pending => Step::Pending,
-                Poll::Ready(Ok(())) => self.accepted(),
+                Poll::Ready(Ok(())) => {
+                    self.in_line(false);
+                    self.accepted()
+                }
                 Poll::Ready(Err(Refused::Closed)) => self.again(cx),
                 Poll::Ready(Err(refused)) => Step::Failed(refusal(refused)),
             },
@@ -202,11 +204,7 @@ impl Exchange {
 
     fn accepted(&mut self) -> Step {
         self.stage = Stage::Sent;
-        tracing::debug!(
-            target: "zlink::flow", phase = "submitted", packet_name = self.method.packet(),
-            channel_name = self.channel().map(ChannelName::as_str),
-            kind = if self.timeout.is_some() { "request" } else { "send" }
-        );
+        self.note_submitted();
         if self.timeout.is_some() {
             Step::Pending
         } else {
@@ -269,6 +267,13 @@ impl Exchange {
             None => self.waiting = Some(self.way.outbound.pending().register_on(deadline, link, cx)),
         }
         self.waiting.as_ref().map(Waiting::key)
+    }
+
+    /// A request that waits for room is with nobody yet: a stop does not wait for it, polled or not.
+    fn in_line(&self, in_line: bool) {
+        if let Some(entry) = &self.waiting {
+            entry.in_line(in_line);
+        }
     }
 
     /// Finds somebody without waiting; `None` where waiting may help.
@@ -367,14 +372,20 @@ impl Exchange {
             return Step::Failed(too_large(payload.len(), PAYLOAD_BYTES).into());
         }
         let Ready { mut route, left } = ready;
+        self.note_flow();
         let mut head = HEAD.take();
         // Links that have just ended, which selection hears of in a moment.
         let mut ended = Vec::new();
         loop {
             head.clear();
+            let key = self.register(route.id(), cx).map(|key| (key, left));
             self.note_target(route.rid());
-            let key = self.register(route.id(), cx);
-            self.head(&mut head, self.number_at(&route), key.map(|key| (key, left)));
+            self.head(&mut head, self.number_at(&route), key, true);
+            if self.traced.is_some() && head.len() + payload.len() > route.max_record() {
+                // Whether a message fits must not depend on who looks.
+                head.clear();
+                self.head(&mut head, self.number_at(&route), key, false);
+            }
             let record = Record { head: &head, payload };
             match route.try_send(record) {
                 Ok(()) => {
@@ -386,8 +397,10 @@ impl Exchange {
                     if self.would_wait_in_vain(&route) {
                         return Step::Failed(refusal(Refused::Full));
                     }
+                    self.note_crowd();
                     head.extend_from_slice(payload);
                     self.stage = Stage::Room(self.wait_for_room(&route, head));
+                    self.in_line(true);
                     return self.poll(cx);
                 }
                 Err(Refused::Closed) => {
@@ -417,24 +430,6 @@ impl Exchange {
             (Route::Own(own, Kind::Send), Some(limit)) => own.is_stalled(limit),
             _ => false,
         }
-    }
-
-    /// Who was selected, for whoever looks: the caller is never told.
-    fn note_target(&self, rid: &Rid) {
-        let path = match &self.way.target {
-            Target::Channel(path) => Some(path),
-            _ => None,
-        };
-        let mesh = match &self.way.target {
-            Target::Node(mesh, _) => Some(mesh.path.name.as_str()),
-            _ => path.and_then(|path| path.mesh_name()),
-        };
-        tracing::debug!(
-            target: "zlink::flow", phase = "selected", surface = if path.is_some() { "channel" } else { "node" },
-            channel_name = path.map(|path| path.name.as_str()), mesh_name = mesh,
-            channel_route_kind = path.map(|path| path.route_kind()), target_rid = %rid,
-            packet_name = self.method.packet()
-        );
     }
 
     fn wait_for_room(&mut self, route: &Route, record: Vec<u8>) -> BoxFuture<'static, Result<(), Refused>> {
@@ -479,7 +474,7 @@ impl Exchange {
         }
     }
 
-    fn head(&self, out: &mut Vec<u8>, number: Option<u32>, request: Option<(Key, u32)>) {
+    fn head(&self, out: &mut Vec<u8>, number: Option<u32>, request: Option<(Key, u32)>, with_flow: bool) {
         let operation = match number {
             Some(number) => OperationRef::Number(number),
             None => OperationRef::Named {
@@ -490,6 +485,11 @@ impl Exchange {
         let request = request.map(|(key, left)| (key.to_wire(), left));
         let to_channel = self.way.channel.is_some();
         let metadata = self.metadata.as_bytes();
+        let flow = self
+            .traced
+            .as_ref()
+            .filter(|_| with_flow)
+            .map(|traced| traced.flow.to_wire());
         wire::call(
             out,
             &CallHead {
@@ -498,6 +498,7 @@ impl Exchange {
                 operation,
                 metadata,
                 content_type: "",
+                flow,
             },
         );
     }

@@ -17,9 +17,11 @@ use crate::permit::Permit;
 use crate::transport::CloseReason;
 use crate::wire::{self, Incoming, OperationName};
 
-use super::context::{ChannelTurn, MessageKind, NodeTurn};
+use super::context::{ChannelTurn, CorrelationId, MessageKind, NodeTurn};
 use super::dispatch::{Dispatch, Refusal};
 use super::drops::Drops;
+use super::filter::{AnyFilter, Filters};
+use super::flow::{self, Flow};
 use super::outbound::Outbound;
 use super::own::OwnPeer;
 use super::path::ChannelPath;
@@ -36,6 +38,10 @@ pub(crate) type Queue = Owner<CallJob>;
 /// What an [`Inbound`] is made of.
 pub(crate) struct InboundConfig {
     pub(crate) outbound: Outbound,
+    /// What stands around every handler.
+    pub(crate) filters: Filters,
+    /// The mesh that it comes over; none for ClientServer.
+    pub(crate) mesh: Option<MeshName>,
     /// The channels served, each with its handlers and queue.
     pub(crate) channels: Vec<(ChannelName, Vec<Handler<ChannelTurn>>, Queue)>,
     /// The handlers of the node itself.
@@ -63,6 +69,9 @@ pub(super) struct Entry {
     pub(super) outbound: Outbound,
     pub(super) packet: PacketName,
     handlers: Handlers,
+    filters: Filters,
+    /// The mesh that its calls come over.
+    mesh: Option<MeshName>,
     queue: Queue,
     drops: Arc<Drops>,
 }
@@ -143,6 +152,8 @@ impl Inbound {
                     outbound: config.outbound.clone(),
                     packet,
                     handlers,
+                    filters: config.filters.clone(),
+                    mesh: config.mesh.clone(),
                     queue: queue.clone(),
                     drops: drops.clone(),
                 }));
@@ -156,6 +167,8 @@ impl Inbound {
                     outbound: config.outbound.clone(),
                     packet,
                     handlers,
+                    filters: config.filters.clone(),
+                    mesh: config.mesh.clone(),
                     queue: queue.clone(),
                     drops: drops.clone(),
                 }));
@@ -232,11 +245,16 @@ impl Inbound {
         let deadline = call
             .timeout_ms
             .map(|millis| at + Duration::from_millis(u64::from(millis)));
-        tracing::debug!(
-            target: "zlink::flow", phase = "received", surface = entry.handlers.surface(),
-            channel_name = entry.channel_name(), packet_name = %entry.packet, source_rid = %source,
-            correlation_id = call.correlation
-        );
+        let flow = flow::is_traced().then(|| Box::new(Flow::of_record(call.flow.of(&record))));
+        if let Some(flow) = &flow {
+            tracing::debug!(
+                target: "zlink::flow", phase = "received", surface = entry.handlers.surface(),
+                channel_name = entry.channel_name(), mesh_name = entry.mesh_name(), packet_name = %entry.packet,
+                source_rid = %source, correlation_id = call.correlation.map(CorrelationId::shown), flow_id = %flow.id,
+                flow_origin = %flow.origin
+            );
+        }
+        let flow_id = flow.as_ref().map(|flow| flow.id);
         let job = CallJob {
             entry: entry.clone(),
             source: matches!(entry.handlers, Handlers::Node(..)).then(|| source.clone()),
@@ -246,6 +264,7 @@ impl Inbound {
             payload: call.payload,
             deadline,
             reply,
+            flow,
         };
         if let Err(Rejected { kind, job, permit }) = entry.queue.admit(job, permit) {
             drop(permit);
@@ -258,6 +277,11 @@ impl Inbound {
                     error,
                     reply: job.reply,
                 },
+            );
+        } else if let Some(flow_id) = flow_id {
+            tracing::debug!(
+                target: "zlink::flow", phase = "admitted", surface = entry.handlers.surface(),
+                packet_name = %entry.packet, correlation_id = call.correlation.map(CorrelationId::shown), %flow_id
             );
         }
     }
@@ -388,11 +412,19 @@ impl Upcall for Inbound {
 }
 
 impl Entry {
+    pub(super) fn filters(&self) -> &[Arc<dyn AnyFilter>] {
+        &self.filters
+    }
+
     fn channel_name(&self) -> Option<&str> {
         match &self.handlers {
             Handlers::Channel(channel, _) => Some(channel.as_str()),
             Handlers::Node(..) => None,
         }
+    }
+
+    fn mesh_name(&self) -> Option<&str> {
+        self.mesh.as_ref().map(MeshName::as_str)
     }
 
     /// What people call it.
@@ -405,14 +437,12 @@ impl Entry {
         }
     }
 
-    /// What a handler's run is seen as, where somebody looks: a span that nobody wants still costs its making.
-    fn span(&self) -> Option<Box<tracing::Span>> {
-        if !tracing::enabled!(target: "zlink::flow", tracing::Level::DEBUG) {
-            return None;
-        }
-        Some(Box::new(tracing::debug_span!(
-            target: "zlink::flow", "handle", surface = self.handlers.surface(), packet_name = %self.packet
-        )))
+    /// What a handler's run is seen as, where somebody looks.
+    fn span(&self, flow: Flow) -> tracing::Span {
+        tracing::debug_span!(
+            target: "zlink::flow", "handle", surface = self.handlers.surface(), packet_name = %self.packet,
+            flow_id = %flow.id, flow_origin = %flow.origin
+        )
     }
 }
 

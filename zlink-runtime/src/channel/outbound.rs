@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -49,6 +49,8 @@ struct Inner {
     changed: Notify,
     request_timeout: Duration,
     send_timeout: Option<Duration>,
+    /// The number of the next handler scope.
+    scopes: AtomicU64,
     paths: OnceLock<Paths>,
 }
 
@@ -73,6 +75,7 @@ impl Outbound {
             changed: Notify::new(),
             request_timeout,
             send_timeout,
+            scopes: AtomicU64::new(1),
             paths: OnceLock::new(),
         }))
     }
@@ -110,6 +113,11 @@ impl Outbound {
 
     pub(crate) fn pending(&self) -> &Pending {
         &self.0.pending
+    }
+
+    /// A number that no other handler scope of this host has.
+    pub(super) fn next_scope(&self) -> u64 {
+        self.0.scopes.fetch_add(1, Ordering::Relaxed)
     }
 
     pub(super) fn request_timeout(&self) -> Duration {

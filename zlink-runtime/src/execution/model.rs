@@ -10,7 +10,8 @@ use loom::sync::{Mutex, Notify};
 use loom::thread;
 use tokio::time::Instant;
 
-use super::owner::{Owner, Ready, Run as _};
+use super::gate::{Ready, Run as _};
+use super::owner::Owner;
 use super::worker::Budget;
 use super::{Abandoned, Job, Turn};
 use crate::error::ErrorKind;

@@ -1,35 +1,51 @@
-//! An owner: its queue, the one section in which jobs are admitted, its gate, and the run of its turns.
+//! An owner: the one section in which its jobs are admitted, its end, its figures.
 //!
-//! It knows no runtime, so that it can be model-checked: workers call [`Run::run`], wakers call back.
+//! It knows no runtime, so that it can be model-checked.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
-use std::sync::{Arc, Weak};
-use std::task::{Context, Poll, Waker};
+use std::sync::Arc;
+use std::task::Poll;
 
-use super::slot::{Parked, Slot};
-use super::worker::Budget;
+use super::gate::{Inner, Ready};
+use super::place::Stand;
+use super::queue::{Phase, Queue};
 use super::{Abandoned, Job, Turn, guarded};
-use crate::error::ErrorKind;
+use crate::error::{Error, ErrorKind};
+use crate::limit::{HOLD_BYTES, HOLD_RECORDS, LIFECYCLE_JOBS};
 use crate::permit::Permit;
-use crate::sync::{Mutex, lock};
+use crate::sync::{MutexGuard, lock};
 
-/// Something with work, for a worker to run.
-pub(super) trait Run: Send + Sync {
-    /// Runs what is there, within the budget. An owner that has work beyond it is back in the ready set.
-    fn run(self: Arc<Self>, budget: &mut Budget<'_>);
+/// An owner: one queue under a gate, which it may share with others. Clones are the same owner; with the last one of a
+/// gate, turns that wait are dropped.
+pub(crate) struct Owner<J: Job> {
+    pub(super) gate: Arc<Inner<J>>,
+    pub(super) at: u32,
+    pub(super) serial: u32,
+    pub(super) claims: bool,
 }
 
-/// The ready set of a host.
-pub(super) type Ready = super::ready::ReadySet<Arc<dyn Run>>;
+/// Which owner, and which gate, without holding on to either. It names them as long as they are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct OwnerKey {
+    gate: usize,
+    at: u32,
+    serial: u32,
+}
 
-/// An owner. Clones are the same owner; with the last one, turns that wait are dropped.
-pub(crate) struct Owner<J: Job>(Arc<Inner<J>>);
+impl OwnerKey {
+    /// Whether both are under one gate.
+    pub(crate) fn shares_gate(self, other: Self) -> bool {
+        self.gate == other.gate
+    }
+}
 
 impl<J: Job> Clone for Owner<J> {
     fn clone(&self) -> Self {
-        Self(self.0.clone())
+        Self {
+            gate: self.gate.clone(),
+            ..*self
+        }
     }
 }
 
@@ -45,8 +61,8 @@ pub(crate) struct Rejected<J> {
     pub(crate) kind: ErrorKind,
     /// The job.
     pub(crate) job: J,
-    /// Its permit, still reserved.
-    pub(crate) permit: Permit,
+    /// Its permit, still reserved; lifecycle work has none.
+    pub(crate) permit: Option<Permit>,
 }
 
 /// An owner at one moment.
@@ -62,365 +78,204 @@ pub(crate) struct OwnerStatus {
     pub(crate) panicked: u64,
 }
 
-pub(super) struct Inner<J: Job> {
-    this: Weak<Inner<J>>,
-    ready: Arc<Ready>,
-    gate: Gate,
-    state: Mutex<State<J>>,
-}
-
-/// When a job may become a turn.
-#[derive(Clone, Copy, Debug)]
-struct Gate {
-    /// Turns that may be under way at once. With 1, a turn that waits keeps the gate.
-    turns: usize,
-}
-
-struct State<J: Job> {
-    /// Why nothing is admitted, or `None`.
-    closed: Option<ErrorKind>,
-    /// Turns were dropped; none starts.
-    stopped: bool,
-    /// In the ready set, or about to be.
-    ready: bool,
-    status: OwnerStatus,
-    jobs: VecDeque<(J, Permit)>,
-    /// Places of turns that were woken.
-    woken: VecDeque<usize>,
-    /// Whether a woken turn comes before a new job.
-    woken_first: bool,
-    slots: Vec<Arc<Slot<J>>>,
-    free: Vec<usize>,
-    /// Who waits for the end.
-    drains: Vec<Waker>,
-}
-
-impl<J: Job> State<J> {
-    fn may_start(&self, gate: Gate) -> bool {
-        !self.jobs.is_empty() && self.status.active < gate.turns
-    }
-
-    fn has_work(&self, gate: Gate) -> bool {
-        !self.stopped && (!self.woken.is_empty() || self.may_start(gate))
-    }
-
-    /// Whether the owner must be put into the ready set, by whoever asks.
-    fn becomes_ready(&mut self, gate: Gate) -> bool {
-        let becomes = !self.ready && self.has_work(gate);
-        self.ready |= becomes;
-        becomes
-    }
-
-    fn is_drained(&self) -> bool {
-        self.closed.is_some() && self.jobs.is_empty() && self.status.active == 0
-    }
-
-    /// Those to wake because everything has ended.
-    fn drained(&mut self) -> Vec<Waker> {
-        if self.is_drained() {
-            std::mem::take(&mut self.drains)
-        } else {
-            Vec::new()
-        }
-    }
-}
-
-/// What a worker does next for an owner.
-enum Next<J: Job> {
-    Start(J, Permit),
-    Resume(Arc<Slot<J>>),
-    Leave,
-}
-
-/// What became of the turn that a worker polled last.
-enum Last {
-    Nothing,
-    Ended,
-    Panicked,
-    Again(usize),
-}
-
-/// A free place and its waker, in a worker's hand from one turn to the next.
-struct Hand<J: Job> {
-    slot: Arc<Slot<J>>,
-    waker: Waker,
-}
-
-impl<J: Job> Hand<J> {
-    fn new(slot: Arc<Slot<J>>) -> Self {
-        Self {
-            waker: Waker::from(slot.clone()),
-            slot,
-        }
-    }
-}
+type Locked<'a, J> = MutexGuard<'a, super::gate::State<J>>;
 
 impl<J: Job> Owner<J> {
     pub(super) fn with_ready(ready: &Arc<Ready>, turns: usize) -> Self {
-        Self(Inner::new(ready.clone(), turns))
+        let turns = u32::try_from(turns).unwrap_or(u32::MAX);
+        Self::first(Inner::new(ready.clone(), turns, true, false, Phase::Open), false)
+    }
+
+    /// The owner that a gate was made with.
+    pub(super) fn first(gate: Arc<Inner<J>>, claims: bool) -> Self {
+        Self {
+            gate,
+            at: 0,
+            serial: 0,
+            claims,
+        }
+    }
+
+    /// Its queue, if it is still there.
+    pub(super) fn queue<'a>(&self, state: &'a mut Locked<'_, J>) -> Option<&'a mut Queue<J>> {
+        state.queue(self.at).filter(|queue| queue.serial == self.serial)
+    }
+
+    /// Which owner it is.
+    pub(crate) fn key(&self) -> OwnerKey {
+        OwnerKey {
+            gate: Arc::as_ptr(&self.gate).addr(),
+            at: self.at,
+            serial: self.serial,
+        }
+    }
+
+    /// Whether both are the same owner.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+
+    /// Whether its next job waits for the end of the one under way, whatever becomes of the gate.
+    pub(crate) fn claims(&self) -> bool {
+        self.claims
     }
 
     /// Admits a job, or says why not. Verdict, place in the order and queue are one section; where it fails nothing
     /// has changed. The number is the job's place in the order of acceptance, from 1.
     ///
     /// # Errors
-    /// The kind that [`Owner::close`] was given.
+    /// The kind that [`Owner::close`] was given; `Unavailable` where it moved away; `CapacityExceeded` where it moves
+    /// and holds as much as it may.
     pub(crate) fn admit(&self, job: J, permit: Permit) -> Result<u64, Rejected<J>> {
-        self.0.admit(job, permit)
+        let mut state = lock(&self.gate.state);
+        let Some(queue) = self.queue(&mut state) else {
+            return Err(rejected(state, ErrorKind::Unavailable, job, Some(permit)));
+        };
+        if let Some(kind) = queue.closed {
+            return Err(rejected(state, kind, job, Some(permit)));
+        }
+        let mut permit = Some(permit);
+        let given_back = if queue.phase() == Phase::Holding {
+            let (records, bytes) = state.held;
+            let held = (records + 1, bytes + job.size());
+            if held.0 > HOLD_RECORDS || held.1 > HOLD_BYTES {
+                return Err(rejected(state, ErrorKind::CapacityExceeded, job, permit));
+            }
+            state.held = held;
+            permit.take()
+        } else {
+            None
+        };
+        if let Some(permit) = &mut permit {
+            permit.queue();
+        }
+        let Some(queue) = state.queue(self.at) else {
+            return Err(rejected(state, ErrorKind::Unavailable, job, permit));
+        };
+        queue.push(job, permit);
+        let place = queue.admitted;
+        state.line_up(self.at);
+        self.gate.leave(state, Vec::new());
+        drop(given_back);
+        Ok(place)
+    }
+
+    /// Admits lifecycle work: it needs no permit, goes before application work, and is bounded by itself.
+    ///
+    /// # Errors
+    /// As [`Owner::admit`]; `Unavailable` where the owner is sealed for a move; `CapacityExceeded` where 256 wait.
+    pub(crate) fn admit_lifecycle(&self, job: J) -> Result<u64, Rejected<J>> {
+        let mut state = lock(&self.gate.state);
+        let refusal = match self.queue(&mut state) {
+            None => Some(ErrorKind::Unavailable),
+            Some(queue) => queue
+                .closed
+                .or((queue.phase() != Phase::Open).then_some(ErrorKind::Unavailable)),
+        };
+        match (refusal, self.queue(&mut state)) {
+            (None, Some(queue)) => match queue.push_lifecycle(job, LIFECYCLE_JOBS) {
+                Ok(()) => {
+                    let place = queue.admitted;
+                    state.line_up(self.at);
+                    self.gate.leave(state, Vec::new());
+                    Ok(place)
+                }
+                Err(job) => Err(rejected(state, ErrorKind::CapacityExceeded, job, None)),
+            },
+            (kind, _) => Err(rejected(state, kind.unwrap_or(ErrorKind::Unavailable), job, None)),
+        }
     }
 
     /// Admits nothing from here on. What was admitted goes on.
     pub(crate) fn close(&self, kind: ErrorKind) {
-        let mut state = lock(&self.0.state);
-        state.closed.get_or_insert(kind);
-        let drains = state.drained();
-        drop(state);
-        drains.into_iter().for_each(Waker::wake);
+        let mut state = lock(&self.gate.state);
+        if let Some(queue) = self.queue(&mut state) {
+            queue.closed.get_or_insert(kind);
+        }
+        let waits = state.waits(self.at);
+        self.gate.leave(state, waits);
     }
 
-    /// Waits until the owner is closed and every job and turn of it has ended.
-    pub(crate) async fn drained(&self) {
+    /// Waits until `done` says so of its queue; an owner that is gone is done.
+    pub(super) async fn until(&self, done: impl Fn(&Queue<J>) -> bool) {
         poll_fn(|cx| {
-            let mut state = lock(&self.0.state);
-            if state.is_drained() {
+            let mut state = lock(&self.gate.state);
+            if self.queue(&mut state).is_none_or(|queue| done(queue)) {
                 return Poll::Ready(());
             }
-            if !state.drains.iter().any(|waker| waker.will_wake(cx.waker())) {
-                state.drains.push(cx.waker().clone());
-            }
+            state.wait(cx.waker());
             Poll::Pending
         })
         .await;
     }
 
+    /// Waits until the owner is closed and every job and turn of it has ended.
+    pub(crate) async fn drained(&self) {
+        self.until(Queue::is_drained).await;
+    }
+
+    /// The same, for whoever may be one of its turns.
+    ///
+    /// # Errors
+    /// `InvalidOperation` where a turn of it, or one that holds its gate, would wait for its own end.
+    pub(crate) async fn ended(&self) -> Result<(), Error> {
+        super::turn::may_wait_for(self)?;
+        self.drained().await;
+        Ok(())
+    }
+
     /// Closes it and abandons, once each, the jobs that have not started and the turns that have not ended: those
-    /// that wait here and now, one that is being polled as soon as its poll returns.
+    /// that wait here and now, one that is being polled as soon as its poll returns, one that has given its gate back
+    /// as soon as the gate is free.
     pub(crate) fn stop(&self, kind: ErrorKind) {
-        self.0.stop(kind);
-    }
-
-    /// Its figures.
-    pub(crate) fn status(&self) -> OwnerStatus {
-        let state = lock(&self.0.state);
-        OwnerStatus {
-            queued: state.jobs.len(),
-            ..state.status
+        let mut state = lock(&self.gate.state);
+        let Some(queue) = self.queue(&mut state) else { return };
+        queue.closed.get_or_insert(kind);
+        queue.stopped = true;
+        let jobs = queue.clear();
+        let standing: Vec<_> = state.places.of(self.at).map(|(at, place)| (at, place.stand)).collect();
+        let mut held = Vec::new();
+        for (at, stand) in standing {
+            match stand {
+                Stand::Running => {}
+                Stand::Yielded | Stand::Resuming => state.doomed.push_back(at),
+                Stand::Holding => held.extend(state.take_held(at).map(|turn| (at, turn))),
+            }
         }
-    }
-}
-
-impl<J: Job> Inner<J> {
-    fn new(ready: Arc<Ready>, turns: usize) -> Arc<Self> {
-        Arc::new_cyclic(|this| Self {
-            this: this.clone(),
-            ready,
-            gate: Gate { turns: turns.max(1) },
-            state: Mutex::new(State {
-                closed: None,
-                stopped: false,
-                ready: false,
-                status: OwnerStatus::default(),
-                jobs: VecDeque::new(),
-                woken: VecDeque::new(),
-                woken_first: true,
-                slots: Vec::new(),
-                free: Vec::new(),
-                drains: Vec::new(),
-            }),
-        })
-    }
-
-    fn admit(self: &Arc<Self>, job: J, mut permit: Permit) -> Result<u64, Rejected<J>> {
-        let mut state = lock(&self.state);
-        if let Some(kind) = state.closed {
-            drop(state);
-            return Err(Rejected { kind, job, permit });
-        }
-        permit.queue();
-        state.jobs.push_back((job, permit));
-        state.status.admitted += 1;
-        let place = state.status.admitted;
-        let ready = state.becomes_ready(self.gate);
-        drop(state);
-        if ready {
-            self.ready.push(self.clone());
-        }
-        Ok(place)
-    }
-
-    /// A turn that waits at `place` was woken.
-    pub(super) fn woken(self: &Arc<Self>, place: usize) {
-        let mut state = lock(&self.state);
-        state.woken.push_back(place);
-        let ready = state.becomes_ready(self.gate);
-        drop(state);
-        if ready {
-            self.ready.push(self.clone());
-        }
-    }
-
-    fn stop(&self, kind: ErrorKind) {
-        let mut state = lock(&self.state);
-        state.closed.get_or_insert(kind);
-        state.stopped = true;
-        state.woken.clear();
-        let jobs = std::mem::take(&mut state.jobs);
-        let turns: Vec<J::Turn> = state.slots.iter().filter_map(|slot| slot.stop()).collect();
-        state.status.active -= turns.len();
-        let drains = state.drained();
-        drop(state);
+        let waits = state.waits(self.at);
+        self.gate.leave(state, waits);
         for (job, permit) in jobs {
             drop(permit);
             drop(guarded(|| job.abandon()));
         }
-        for turn in turns {
+        for (at, turn) in held {
+            // It holds the gate until it is gone.
             drop(guarded(|| turn.abandon(Abandoned::Stopped)));
+            let mut state = lock(&self.gate.state);
+            state.holders -= 1;
+            state.places.retire(at);
+            if let Some(queue) = self.queue(&mut state) {
+                queue.ended(false);
+            }
+            let waits = state.waits(self.at);
+            self.gate.leave(state, waits);
         }
-        drains.into_iter().for_each(Waker::wake);
     }
 
-    /// Settles what became of the last turn and picks the next, in one section.
-    fn next(self: &Arc<Self>, last: Last, spent: bool, entered: bool, hand: &mut Option<Hand<J>>) -> Next<J> {
-        let mut guard = lock(&self.state);
-        let state = &mut *guard;
-        if entered {
-            state.ready = false;
-        }
-        match last {
-            Last::Nothing => {}
-            Last::Ended => state.status.active -= 1,
-            Last::Panicked => {
-                state.status.active -= 1;
-                state.status.panicked += 1;
-            }
-            Last::Again(place) if !state.stopped => state.woken.push_back(place),
-            Last::Again(_) => {}
-        }
-        let next = if spent { Next::Leave } else { self.pick(state, hand) };
-        if let Next::Leave = next
-            && let Some(hand) = hand.take()
-        {
-            state.free.push(hand.slot.index());
-        }
-        // Work that is left is for another worker, or for this one after the others' owners.
-        let ready = state.becomes_ready(self.gate);
-        let drains = state.drained();
-        drop(guard);
-        if ready {
-            self.ready.push(self.clone());
-        }
-        drains.into_iter().for_each(Waker::wake);
-        next
-    }
-
-    fn pick(self: &Arc<Self>, state: &mut State<J>, hand: &mut Option<Hand<J>>) -> Next<J> {
-        if state.stopped {
-            return Next::Leave;
-        }
-        let may_start = state.may_start(self.gate);
-        // In turns, so that turns that wake themselves and jobs that flood in cannot starve each other.
-        let woken_first = state.woken_first;
-        state.woken_first = !woken_first;
-        if (woken_first || !may_start)
-            && let Some(slot) = state.woken.pop_front().and_then(|place| state.slots.get(place))
-        {
-            return Next::Resume(slot.clone());
-        }
-        if may_start && let Some((job, permit)) = state.jobs.pop_front() {
-            state.status.active += 1;
-            if hand.is_none() {
-                let slot = match state.free.pop().and_then(|place| state.slots.get(place)) {
-                    Some(slot) => slot.clone(),
-                    None => {
-                        let slot = Arc::new(Slot::new(self.this.clone(), state.slots.len()));
-                        state.slots.push(slot.clone());
-                        slot
-                    }
-                };
-                *hand = Some(Hand::new(slot));
-            }
-            return Next::Start(job, permit);
-        }
-        Next::Leave
-    }
-
-    /// Polls a turn in the place at hand. A turn that waits keeps the place.
-    fn poll(mut turn: J::Turn, hand: &mut Option<Hand<J>>) -> Last {
-        let Some(place) = hand else { return Last::Nothing };
-        let poll = guarded(|| turn.poll(&mut Context::from_waker(&place.waker)));
-        match poll {
-            Ok(Poll::Ready(())) => match guarded(|| drop(turn)) {
-                Ok(()) => Last::Ended,
-                Err(_) => Last::Panicked,
-            },
-            Ok(Poll::Pending) => match place.slot.park(turn) {
-                Parked::Waits => {
-                    *hand = None;
-                    Last::Nothing
-                }
-                Parked::Woken => {
-                    let index = place.slot.index();
-                    *hand = None;
-                    Last::Again(index)
-                }
-                Parked::Stopped(turn) => {
-                    drop(guarded(|| turn.abandon(Abandoned::Stopped)));
-                    Last::Ended
-                }
-            },
-            Err(text) => {
-                drop(guarded(|| turn.abandon(Abandoned::Panicked(text))));
-                Last::Panicked
-            }
-        }
+    /// Its figures.
+    pub(crate) fn status(&self) -> OwnerStatus {
+        let mut state = lock(&self.gate.state);
+        self.queue(&mut state)
+            .map_or_else(OwnerStatus::default, |queue| OwnerStatus {
+                admitted: queue.admitted,
+                queued: queue.waiting(),
+                active: queue.active as usize,
+                panicked: u64::from(queue.panicked),
+            })
     }
 }
 
-impl<J: Job> Run for Inner<J> {
-    fn run(self: Arc<Self>, budget: &mut Budget<'_>) {
-        let mut hand = None;
-        let mut last = Last::Nothing;
-        let mut entered = true;
-        loop {
-            let spent = !entered && budget.is_spent();
-            match self.next(last, spent, std::mem::take(&mut entered), &mut hand) {
-                Next::Leave => return,
-                Next::Start(job, permit) => {
-                    budget.begin(|| job.name());
-                    let now = budget.now();
-                    let turn = guarded(|| job.start(now));
-                    permit.start();
-                    last = match turn {
-                        Ok(Some(turn)) => Self::poll(turn, &mut hand),
-                        Ok(None) => Last::Ended,
-                        Err(_) => Last::Panicked,
-                    };
-                }
-                Next::Resume(slot) => {
-                    last = match slot.take() {
-                        None => Last::Nothing,
-                        Some(turn) => {
-                            budget.begin(|| turn.name());
-                            let mut own = Some(Hand::new(slot));
-                            let last = Self::poll(turn, &mut own);
-                            if let Some(free) = own {
-                                self.keep(&mut hand, free);
-                            }
-                            last
-                        }
-                    };
-                }
-            }
-        }
-    }
-}
-
-impl<J: Job> Inner<J> {
-    /// Keeps a place that became free in the hand, or gives it back where the hand is full.
-    fn keep(&self, hand: &mut Option<Hand<J>>, free: Hand<J>) {
-        match hand {
-            None => *hand = Some(free),
-            Some(_) => lock(&self.state).free.push(free.slot.index()),
-        }
-    }
+fn rejected<J: Job>(state: Locked<'_, J>, kind: ErrorKind, job: J, permit: Option<Permit>) -> Rejected<J> {
+    drop(state);
+    Rejected { kind, job, permit }
 }

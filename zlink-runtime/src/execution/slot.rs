@@ -1,13 +1,12 @@
-//! A place for one turn of an owner: where it waits, and the waker that finds it again.
+//! The inside of a place: where a turn waits, and the waker that finds it again.
 //!
-//! Places are used again, so that a turn in steady state allocates nothing. A waker that outlived its turn may wake
-//! the next one for nothing, which every future allows.
+//! It is used again, so that a turn in steady state allocates nothing, by turns that leave no waker behind.
 
 use std::sync::Weak;
 use std::task::Wake;
 
 use super::Job;
-use super::owner::Inner;
+use super::gate::Inner;
 use crate::sync::atomic::{AtomicU8, Ordering};
 use crate::sync::{Mutex, lock};
 
@@ -17,86 +16,59 @@ const RUNNING: u8 = 0;
 const NOTIFIED: u8 = 1;
 /// Waiting to be woken.
 const PARKED: u8 = 2;
-/// In its owner's queue of woken turns, or about to be.
+/// Among its gate's woken turns, or about to be.
 const WOKEN: u8 = 3;
 
 pub(super) struct Slot<J: Job> {
-    owner: Weak<Inner<J>>,
-    index: usize,
+    gate: Weak<Inner<J>>,
+    index: u32,
     state: AtomicU8,
-    turn: Mutex<Place<J::Turn>>,
-}
-
-enum Place<T> {
-    Empty,
-    Parked(T),
-    /// The owner was stopped; nothing is parked here again.
-    Stopped,
-}
-
-/// What became of a turn that was to be parked.
-pub(super) enum Parked<T> {
-    /// It waits for its waker.
-    Waits,
-    /// It was woken already: queue it again.
-    Woken,
-    /// It cannot wait: its owner was stopped.
-    Stopped(T),
+    turn: Mutex<Option<J::Turn>>,
 }
 
 impl<J: Job> Slot<J> {
-    pub(super) fn new(owner: Weak<Inner<J>>, index: usize) -> Self {
+    pub(super) fn new(gate: Weak<Inner<J>>, index: u32) -> Self {
         Self {
-            owner,
+            gate,
             index,
             state: AtomicU8::new(RUNNING),
-            turn: Mutex::new(Place::Empty),
+            turn: Mutex::new(None),
         }
     }
 
-    pub(super) fn index(&self) -> usize {
+    pub(super) fn index(&self) -> u32 {
         self.index
     }
 
-    /// Takes the turn out to poll it; `None` where a stop came first. What wakes it from here on is noticed.
-    pub(super) fn take(&self) -> Option<J::Turn> {
-        self.state.swap(RUNNING, Ordering::AcqRel);
-        let mut place = lock(&self.turn);
-        match std::mem::replace(&mut *place, Place::Empty) {
-            Place::Parked(turn) => Some(turn),
-            Place::Empty => None,
-            Place::Stopped => {
-                *place = Place::Stopped;
-                None
-            }
+    pub(super) fn gate(&self) -> &Weak<Inner<J>> {
+        &self.gate
+    }
+
+    /// Forgets a wake-up of the turn that has ended.
+    pub(super) fn reset(&self) {
+        if self.state.load(Ordering::Relaxed) != RUNNING {
+            self.state.store(RUNNING, Ordering::Relaxed);
         }
     }
 
-    /// Lets a turn wait here after a poll that was pending.
-    pub(super) fn park(&self, turn: J::Turn) -> Parked<J::Turn> {
-        let mut place = lock(&self.turn);
-        if let Place::Stopped = *place {
-            return Parked::Stopped(turn);
-        }
-        *place = Place::Parked(turn);
-        drop(place);
+    /// Takes the turn out to poll it. What wakes it from here on is noticed.
+    pub(super) fn take(&self) -> Option<J::Turn> {
+        self.state.swap(RUNNING, Ordering::AcqRel);
+        lock(&self.turn).take()
+    }
+
+    /// Lets a turn wait here after a poll that was pending; whether it was woken already.
+    pub(super) fn park(&self, turn: J::Turn) -> bool {
+        *lock(&self.turn) = Some(turn);
         match self
             .state
             .compare_exchange(RUNNING, PARKED, Ordering::AcqRel, Ordering::Acquire)
         {
-            Ok(_) => Parked::Waits,
+            Ok(_) => false,
             Err(_) => {
                 self.state.swap(WOKEN, Ordering::AcqRel);
-                Parked::Woken
+                true
             }
-        }
-    }
-
-    /// Closes the place and returns the turn that waited in it, once.
-    pub(super) fn stop(&self) -> Option<J::Turn> {
-        match std::mem::replace(&mut *lock(&self.turn), Place::Stopped) {
-            Place::Parked(turn) => Some(turn),
-            Place::Empty | Place::Stopped => None,
         }
     }
 }
@@ -120,8 +92,8 @@ impl<J: Job> Wake for Slot<J> {
                 .compare_exchange(state, next, Ordering::AcqRel, Ordering::Acquire)
             {
                 Ok(PARKED) => {
-                    if let Some(owner) = self.owner.upgrade() {
-                        owner.woken(self.index);
+                    if let Some(gate) = self.gate.upgrade() {
+                        gate.woken(self.index);
                     }
                     return;
                 }

@@ -281,7 +281,7 @@ async fn a_job_that_is_refused_changes_nothing() {
         (ErrorKind::ShuttingDown, "refused")
     );
     assert_eq!((bench.permits.status().reserved, bench.permits.status().queued), (1, 1));
-    let Ok(place) = open.admit(rejected.job, rejected.permit) else {
+    let Ok(place) = open.admit(rejected.job, rejected.permit.unwrap()) else {
         panic!("refused")
     };
     assert_eq!((place, owner.status().admitted), (1, 1));
@@ -578,3 +578,11 @@ async fn the_beat_shows_the_turn_a_worker_is_in() {
 }
 
 mod cost;
+mod deferred;
+mod gates;
+mod moves;
+mod objects;
+mod pools;
+mod timers;
+mod waits;
+mod yields;

@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::owner::Ready;
+use super::gate::Ready;
 use super::watchdog::Watchdog;
 use crate::clock;
 use crate::limit::{OWNER_JOBS, OWNER_TIME};
@@ -174,7 +174,7 @@ impl<'a> Budget<'a> {
             return true;
         }
         // In a model no time passes: it must run the same way twice.
-        if cfg!(zlink_loom) {
+        if cfg!(any(zlink_loom, zlink_shuttle)) {
             return false;
         }
         if self.jobs.is_power_of_two() || self.jobs.is_multiple_of(16) {

@@ -1,8 +1,10 @@
 //! What a host is told before it starts. Nothing is checked here: start reports every mistake at once.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::channel::{AnyFilter, Filter};
 use crate::error::StartError;
 use crate::limit::{DRAIN_TIME, REQUEST_TIMEOUT};
 use crate::location::{BootClock, LocationTiming, StoreSource};
@@ -38,11 +40,11 @@ impl JobProfile {
 }
 
 /// Collects the registrations of a host.
-#[derive(Debug)]
 #[must_use = "a host does nothing until it is started"]
 pub struct HostBuilder {
     pub(super) meshes: Vec<MeshBuilder>,
     pub(super) channels: Vec<ClientServerBuilder>,
+    pub(super) filters: Vec<Arc<dyn AnyFilter>>,
     pub(super) max_queued_jobs: u32,
     /// Where the number was chosen by name.
     pub(super) job_profile: Option<JobProfile>,
@@ -64,6 +66,7 @@ impl Default for HostBuilder {
         Self {
             meshes: Vec::new(),
             channels: Vec::new(),
+            filters: Vec::new(),
             max_queued_jobs: JobProfile::default().jobs(),
             job_profile: Some(JobProfile::default()),
             link_profile: LinkProfile::default(),
@@ -91,6 +94,13 @@ impl HostBuilder {
     /// Registers one ClientServer channel: its Server role, its Client role, or both.
     pub fn client_server(mut self, configure: impl FnOnce(ClientServerBuilder) -> ClientServerBuilder) -> Self {
         self.channels.push(configure(ClientServerBuilder::default()));
+        self
+    }
+
+    /// Puts `filter` around every handler of the host's channels and nodes, within those that were registered before it.
+    /// Without filters, none is looked for.
+    pub fn filter(mut self, filter: impl Filter) -> Self {
+        self.filters.push(Arc::new(filter));
         self
     }
 
@@ -206,5 +216,15 @@ impl HostBuilder {
     /// Outside a tokio runtime.
     pub async fn start(self) -> Result<Host, StartError> {
         start::start(self).await
+    }
+}
+
+impl fmt::Debug for HostBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostBuilder")
+            .field("meshes", &self.meshes)
+            .field("channels", &self.channels)
+            .field("filters", &self.filters.len())
+            .finish_non_exhaustive()
     }
 }

@@ -41,8 +41,8 @@ impl ClientServerBuilder {
         self
     }
 
-    /// The greatest record this side takes, in bytes: 16 MiB where it is not set; 0 for no bound but the codec's
-    /// 2 GiB − 1. Between client and server the smaller of both holds.
+    /// The greatest record this side takes, in bytes: 16 MiB where it is not set, at least 4 KiB; 0 for no bound
+    /// but the codec's 2 GiB − 1. Between client and server the smaller of both holds.
     pub fn max_message(mut self, bytes: usize) -> Self {
         self.socket.max_message = bytes;
         self

@@ -13,8 +13,8 @@ use tokio::time::Instant;
 use crate::error::ConfigError;
 use crate::id::Rid;
 use crate::location::{
-    BootClock, HostLease, LeaseConfig, LeasePhase, LocationStore, LocationTiming, OwnerId, ProbeError, Revision,
-    StoreSource, probe,
+    BootClock, HostLease, LeaseConfig, LeasePhase, LocationStore, LocationTiming, OwnerId, ProbeError, StoreSource,
+    probe,
 };
 use crate::mesh::{Discovery, Links, Scope, claim, published};
 use crate::random::Random;
@@ -79,9 +79,7 @@ pub struct LocationStatus {
     pub state: LocationState,
     /// Whether the host may start work of objects that it owns: its lease is held, and was renewed in time.
     pub admits_owned_work: bool,
-    /// The revision of the store in the last complete reading of all lists.
-    pub list_revision: Option<Revision>,
-    /// How long ago that was; `None` before the first.
+    /// How long ago all lists of peers were read completely; `None` before the first time.
     pub list_age: Option<Duration>,
 }
 
@@ -185,8 +183,7 @@ impl Location {
         LocationStatus {
             state,
             admits_owned_work: self.lease.admits(),
-            list_revision: discovery.listed.and_then(|(revision, _)| revision),
-            list_age: discovery.listed.map(|(_, at)| at.elapsed()),
+            list_age: discovery.listed.map(|at| at.elapsed()),
         }
     }
 

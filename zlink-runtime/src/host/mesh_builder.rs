@@ -80,8 +80,8 @@ impl MeshBuilder {
         self
     }
 
-    /// The greatest record this node takes, in bytes: 64 MiB where it is not set, at most 2 GiB − 1. Between two nodes
-    /// the smaller of both holds.
+    /// The greatest record this node takes, in bytes: 64 MiB where it is not set, at least 4 KiB, at most 2 GiB − 1.
+    /// Between two nodes the smaller of both holds.
     pub fn max_message(mut self, bytes: usize) -> Self {
         self.socket.max_message = bytes;
         self

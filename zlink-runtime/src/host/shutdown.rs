@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::channel::HostState;
 use crate::clock;
@@ -37,8 +38,27 @@ type Stopped = Result<(), ShutdownError>;
 #[derive(Debug, Default)]
 pub(super) struct Stopping {
     /// Where its end is told, once it has begun.
-    ended: Mutex<Option<watch::Receiver<Option<Stopped>>>>,
+    ended: Mutex<Option<Ending>>,
     abandoned: AtomicBool,
+}
+
+/// A stop that has begun.
+#[derive(Clone, Debug)]
+struct Ending {
+    deadline: Instant,
+    told: watch::Receiver<Option<Stopped>>,
+}
+
+impl Stopping {
+    /// When accepted work is ended by force, and how the stop ended: each once that is known.
+    pub(super) fn status(&self) -> (Option<Instant>, Option<Stopped>) {
+        let ended = self.ended.lock();
+        let ended = ended.as_ref();
+        (
+            ended.map(|ending| ending.deadline),
+            ended.and_then(|ending| ending.told.borrow().clone()),
+        )
+    }
 }
 
 impl Host {
@@ -78,15 +98,16 @@ impl Inner {
     fn begin_stop(self: &Arc<Self>) -> watch::Receiver<Option<Stopped>> {
         let mut ended = self.stopping.ended.lock();
         let begin = || {
-            let (tell, ended) = watch::channel(None);
-            let host = self.clone();
+            let (tell, told) = watch::channel(None);
+            let (host, begin) = (self.clone(), clock::now());
+            let deadline = begin + self.drain_timeout;
             self.runtime.spawn(async move {
-                let stopped = host.stop().await;
+                let stopped = host.stop(begin, deadline).await;
                 tell.send_replace(Some(stopped));
             });
-            ended
+            Ending { deadline, told }
         };
-        ended.get_or_insert_with(begin).clone()
+        ended.get_or_insert_with(begin).told.clone()
     }
 
     fn stopped_with_its_runtime(&self) -> Stopped {
@@ -104,9 +125,7 @@ impl Inner {
         }
     }
 
-    async fn stop(&self) -> Stopped {
-        let begin = clock::now();
-        let deadline = begin + self.drain_timeout;
+    async fn stop(&self, begin: Instant, deadline: Instant) -> Stopped {
         tracing::info!(target: "zlink::runtime", event_id = "zlink.runtime.host.termination_changed", state = "draining");
         self.outbound.set_state(HostState::Draining);
         let links = || {

@@ -10,6 +10,7 @@ pub(super) struct SocketOptions {
     pub(super) max_message: usize,
     /// As the host's profile says, where it is not set.
     pub(super) link_budget: Option<usize>,
+    pub(super) receive_budget: Option<usize>,
     pub(super) security_identity: String,
     /// Kept out of the Location Store.
     pub(super) manual: bool,
@@ -23,9 +24,15 @@ impl SocketOptions {
             connect: Vec::new(),
             max_message,
             link_budget: None,
+            receive_budget: None,
             security_identity: String::new(),
             manual: false,
         }
+    }
+
+    /// For sending, and for receiving.
+    pub(super) fn budgets(&self) -> (Option<usize>, Option<usize>) {
+        (self.link_budget, self.receive_budget)
     }
 }
 
@@ -68,10 +75,20 @@ macro_rules! socket_methods {
             self
         }
 
-        /// Bytes that each link holds per direction before senders, or the peer, wait: what the host's
-        /// [`link_profile`](crate::HostBuilder::link_profile) says where it is not set.
+        /// Bytes that each link holds for sending before senders wait: what the host's
+        /// [`link_profile`](crate::HostBuilder::link_profile) says where it is not set. What waits goes before a
+        /// probe and its answer, and a link ends after 15 s without one: over a network that carries less than this in
+        /// some seconds, set less.
         pub fn link_budget(mut self, bytes: usize) -> Self {
             self.socket.link_budget = Some(bytes);
+            self
+        }
+
+        /// Bytes that each connection of a link reads ahead of what was handed on, beside one record: 64 KiB where it is not
+        /// set, at least 4 KiB. What exceeds it waits in the system's buffers, and at the peer. Less saves memory where there
+        /// are many peers, more saves calls of the system.
+        pub fn receive_budget(mut self, bytes: usize) -> Self {
+            self.socket.receive_budget = Some(bytes);
             self
         }
 

@@ -7,8 +7,8 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
 use crate::channel::{
-    ChannelPath, ChannelServer, HostState, Inbound, InboundConfig, MeshPath, NodeServer, Outbound, OwnLines, OwnPeer,
-    PathKind, Queue, Timeouts,
+    ChannelPath, ChannelServer, Filters, HostState, Inbound, InboundConfig, MeshPath, NodeServer, Outbound, OwnLines,
+    OwnPeer, PathKind, Queue, Timeouts,
 };
 use crate::error::{ConfigError, ErrorKind, StartError};
 use crate::execution::Workers;
@@ -21,8 +21,9 @@ use crate::random::Random;
 use crate::transport::{Endpoint, Transport};
 
 use super::location::Location;
+use super::status::Sequence;
 use super::validate::{ChannelPlan, Listen, MeshPlan, validate};
-use super::{Channel, Host, HostBuilder, Inner, Mesh, MeshBuilder, Profiles, pressure, shutdown};
+use super::{Channel, Host, HostBuilder, Inner, Mesh, MeshBuilder, Profiles, pressure, shutdown, stall};
 
 /// More than the head of a service record has.
 const HEAD_BYTES: usize = 64;
@@ -33,6 +34,7 @@ const FAILED_RELEASE: Duration = Duration::from_secs(2);
 /// What every part of a starting host needs.
 struct Ground {
     outbound: Outbound,
+    filters: Filters,
     permits: HostPermits,
     flow: ReceiveFlow,
     /// Of a link for which none is set.
@@ -52,7 +54,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     let (request_timeout, send_timeout) = (builder.request_timeout, builder.send_timeout);
     let (drain_timeout, workers) = (builder.drain_timeout, builder.workers.unwrap_or(threads));
     let (transport, random) = (builder.transport.clone(), builder.random.clone());
-    let watchdog = builder.watchdog;
+    let (watchdog, filters) = (builder.watchdog, builder.filters.clone().into());
     let profiles = Profiles {
         jobs: builder.job_profile,
         links: builder.link_profile,
@@ -69,6 +71,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     };
     let mut ground = Ground {
         outbound: Outbound::new(request_timeout, send_timeout),
+        filters,
         permits: HostPermits::with_limits(plan.limits),
         flow: ReceiveFlow::new(),
         link_budget: profiles.links.budget(),
@@ -91,7 +94,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     for mesh in plan.meshes {
         let rid = mesh.rid.clone();
         let timeouts = timeouts(&mesh.registered);
-        let (connect, automatic) = (mesh.connect.clone(), mesh.automatic);
+        let connect = mesh.connect.clone();
         let max_record = mesh.registered.socket.max_message;
         let mesh = ground.mesh(mesh).await;
         let path = MeshPath {
@@ -99,7 +102,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
             links: mesh.links.clone(),
             timeouts,
         };
-        if automatic {
+        if mesh.automatic {
             published.push(mesh.links.clone());
             searching.push(mesh.links.clone());
         }
@@ -109,9 +112,9 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     }
     let mut channels = Vec::new();
     for channel in plan.channels {
-        let (connect, automatic) = (channel.connect.clone(), channel.automatic);
+        let connect = channel.connect.clone();
         let channel = ground.channel(channel).await;
-        if automatic {
+        if channel.automatic {
             published.extend(channel.server.iter().map(|(links, _)| links.clone()));
             searching.extend(channel.client.clone());
         }
@@ -139,6 +142,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         ground
             .runtime
             .spawn(pressure::watch(ground.permits.clone(), ground.flow.clone())),
+        ground.runtime.spawn(stall::watch(ground.permits.clone())),
     ];
     // Everything that a peer may ask for is there: now peers may come.
     for links in meshes
@@ -180,6 +184,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         drain_timeout,
         location,
         stopping: shutdown::Stopping::default(),
+        sequence: Sequence::default(),
     })))
 }
 
@@ -197,7 +202,12 @@ impl Ground {
         path
     }
 
-    fn links(&mut self, mut info: NodeInfo, budget: Option<usize>, upcall: Arc<Inbound>) -> Links {
+    fn links(
+        &mut self,
+        mut info: NodeInfo,
+        (budget, receive_budget): (Option<usize>, Option<usize>),
+        upcall: Arc<Inbound>,
+    ) -> Links {
         let scope = info.scope.clone();
         let place = scope.to_string();
         match upcall.operations() {
@@ -222,6 +232,7 @@ impl Ground {
             // Over the links of a client only answers come.
             flow: Some(self.flow.clone()).filter(|_| !matches!(scope, Scope::ChannelClient(_))),
             budget: budget.unwrap_or(self.link_budget),
+            receive_budget,
             upcall,
             runtime: self.runtime.clone(),
             random: self.random.clone(),
@@ -250,9 +261,10 @@ impl Ground {
             rid,
             listen,
             registered,
+            automatic,
             ..
         } = plan;
-        let timeouts = timeouts(&registered);
+        let (timeouts, budgets) = (timeouts(&registered), registered.socket.budgets());
         let channels: Vec<_> = registered
             .servers
             .iter()
@@ -289,6 +301,8 @@ impl Ground {
         let served = served.collect();
         let inbound = Arc::new(Inbound::new(InboundConfig {
             outbound: self.outbound.clone(),
+            filters: self.filters.clone(),
+            mesh: Some(name.clone()),
             channels: served,
             node,
             paths,
@@ -307,13 +321,15 @@ impl Ground {
             state: NodeState::Serving,
             operations: Operations::default(),
         };
-        let links = self.links(info, registered.socket.link_budget, inbound.clone());
+        let links = self.links(info, budgets, inbound.clone());
         let endpoint = self.listen(format!("mesh {:?}", name.as_str()), &links, listen).await;
         Mesh {
             name,
             links,
             endpoint,
             inbound,
+            automatic,
+            sequence: Sequence::default(),
         }
     }
 
@@ -323,9 +339,10 @@ impl Ground {
             listen,
             max_message,
             registered,
+            automatic,
             ..
         } = plan;
-        let random = self.random.clone();
+        let (random, budgets) = (self.random.clone(), registered.socket.budgets());
         let info = |scope: Scope, prefix: &str, channels| {
             Rid::drawn(prefix, &random).map(|rid| NodeInfo {
                 scope,
@@ -344,6 +361,8 @@ impl Ground {
         let inbound = |ground: &Self, channels: Vec<_>, paths| {
             Arc::new(Inbound::new(InboundConfig {
                 outbound: ground.outbound.clone(),
+                filters: ground.filters.clone(),
+                mesh: None,
                 only_calls: channels.is_empty(),
                 channels,
                 node: None,
@@ -357,7 +376,7 @@ impl Ground {
             let inbound = inbound(self, vec![(name.clone(), registration.handlers, queue)], Vec::new());
             if let Ok(info) = info(Scope::ChannelServer(name.clone()), "server", channels) {
                 taking = Some(inbound.clone());
-                let links = self.links(info, registered.socket.link_budget, inbound);
+                let links = self.links(info, budgets, inbound);
                 let endpoint = self
                     .listen(format!("client_server {:?}", name.as_str()), &links, listen)
                     .await;
@@ -379,14 +398,15 @@ impl Ground {
             ));
             let inbound = inbound(self, Vec::new(), vec![path]);
             let info = info(Scope::ChannelClient(name.clone()), "client", Vec::new());
-            info.ok()
-                .map(|info| self.links(info, registered.socket.link_budget, inbound))
+            info.ok().map(|info| self.links(info, budgets, inbound))
         };
         Channel {
             name,
             server,
             inbound: taking,
             client,
+            automatic,
+            sequence: Sequence::default(),
         }
     }
 }

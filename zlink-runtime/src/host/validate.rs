@@ -7,13 +7,14 @@ use crate::channel::{ChannelServer, Handler};
 use crate::clock;
 use crate::error::ConfigError;
 use crate::id::{ChannelName, MAX_ID_BYTES, MeshName, Rid};
-use crate::limit::{MAX_WEIGHT, PAYLOAD_BYTES};
+use crate::limit::{LEAST_MESSAGE_BYTES, MAX_WEIGHT, MIN_RECEIVE_BUDGET_BYTES, PAYLOAD_BYTES};
 use crate::mesh::ObjectRole;
 use crate::permit::PermitLimits;
 use crate::random::Random;
 use crate::transport::Endpoint;
 
 use super::location::LocationPlan;
+use super::socket::SocketOptions;
 use super::{ClientServerBuilder, HostBuilder, MeshBuilder};
 
 /// Mistakes, each with its place.
@@ -226,11 +227,11 @@ fn mesh_plan(mesh: MeshBuilder, store: bool, random: &Random, mistakes: &mut Mis
         );
     }
     handler_mistakes(&place, mesh.node.iter().flat_map(|node| &node.handlers), mistakes);
-    if !(1..=PAYLOAD_BYTES).contains(&mesh.socket.max_message) {
+    if !(LEAST_MESSAGE_BYTES..=PAYLOAD_BYTES).contains(&mesh.socket.max_message) {
         mistakes.add(
             &place,
             format!(
-                "max_message is {}; it must be 1 to {PAYLOAD_BYTES} bytes",
+                "max_message is {}; it must be {LEAST_MESSAGE_BYTES} to {PAYLOAD_BYTES} bytes",
                 mesh.socket.max_message
             ),
         );
@@ -243,12 +244,7 @@ fn mesh_plan(mesh: MeshBuilder, store: bool, random: &Random, mistakes: &mut Mis
             mistakes.check(&place, clock::timeout(what, timeout));
         }
     }
-    common_mistakes(
-        &place,
-        mesh.socket.link_budget,
-        &mesh.socket.security_identity,
-        mistakes,
-    );
+    common_mistakes(&place, &mesh.socket, mistakes);
     let anywhere = automatic.then_some(ANYWHERE);
     let listen = match mesh.socket.listen.as_deref().or(anywhere) {
         None => {
@@ -299,21 +295,16 @@ fn channel_plan(channel: ClientServerBuilder, store: bool, mistakes: &mut Mistak
     for server in &channel.servers {
         server_mistakes(&place, server, mistakes);
     }
-    if channel.socket.max_message > PAYLOAD_BYTES {
+    if !matches!(channel.socket.max_message, 0 | LEAST_MESSAGE_BYTES..=PAYLOAD_BYTES) {
         mistakes.add(
             &place,
             format!(
-                "max_message is {}; at most {PAYLOAD_BYTES} bytes",
+                "max_message is {}; it must be 0, or {LEAST_MESSAGE_BYTES} to {PAYLOAD_BYTES} bytes",
                 channel.socket.max_message
             ),
         );
     }
-    common_mistakes(
-        &place,
-        channel.socket.link_budget,
-        &channel.socket.security_identity,
-        mistakes,
-    );
+    common_mistakes(&place, &channel.socket, mistakes);
     if !serves && (channel.socket.listen.is_some() || channel.socket.advertise.is_some()) {
         mistakes.add(
             &place,
@@ -380,13 +371,18 @@ fn handler_mistakes<'a, T: 'a>(place: &str, handlers: impl Iterator<Item = &'a H
     }
 }
 
-fn common_mistakes(place: &str, link_budget: Option<usize>, security_identity: &str, mistakes: &mut Mistakes) {
-    if link_budget == Some(0) {
+fn common_mistakes(place: &str, socket: &SocketOptions, mistakes: &mut Mistakes) {
+    if socket.link_budget == Some(0) {
         mistakes.add(
             place,
             "link_budget is 0 bytes, so nothing could be sent; give at least 1",
         );
     }
+    if let Some(bytes @ ..MIN_RECEIVE_BUDGET_BYTES) = socket.receive_budget {
+        let problem = format!("receive_budget is {bytes}; it must be at least {MIN_RECEIVE_BUDGET_BYTES} bytes");
+        mistakes.add(place, problem);
+    }
+    let security_identity = &socket.security_identity;
     if security_identity.len() > MAX_ID_BYTES {
         mistakes.add(
             place,

@@ -70,6 +70,7 @@ impl Mutation {
 pub struct Batch {
     conditions: Vec<Condition>,
     mutations: Vec<Mutation>,
+    urgent: bool,
 }
 
 impl Batch {
@@ -86,6 +87,7 @@ impl Batch {
         let batch = Self {
             conditions: conditions.into(),
             mutations: mutations.into(),
+            urgent: false,
         };
         match batch.problem() {
             None => Ok(batch),
@@ -137,6 +139,19 @@ impl Batch {
             Mutation::Delete(key) => key.as_str().len(),
         });
         conditions.chain(mutations).sum()
+    }
+
+    /// The same batch, which is late sooner than others: a lease that is not renewed in time stops its host.
+    #[must_use]
+    pub fn urgent(mut self) -> Self {
+        self.urgent = true;
+        self
+    }
+
+    /// Whether a provider that lets batches wait should take this one first. Nothing else depends on it.
+    #[must_use]
+    pub const fn is_urgent(&self) -> bool {
+        self.urgent
     }
 
     /// What must hold; each key at most once.

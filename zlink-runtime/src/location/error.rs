@@ -19,6 +19,11 @@ pub enum StoreError {
     /// be, or never is.
     #[error("the outcome of a store operation is unknown: {0}")]
     Unknown(String),
+    /// The store no longer holds all that it had answered: it began anew without its records, or a replica took over that
+    /// lacked some. The operation was not done. Those that follow work with what is there now, which every user must
+    /// take for incomplete until each host has had the time to say again what it holds.
+    #[error("the store has lost records: {0}")]
+    Lost(String),
     /// The last revision, 2⁶³ − 1, was issued: no batch can be applied in this namespace any more. None was.
     #[error("the store has issued its last revision; the namespace can only be read")]
     Exhausted,
@@ -41,7 +46,7 @@ impl StoreError {
     pub const fn kind(&self) -> ErrorKind {
         match self {
             StoreError::Argument(_) => ErrorKind::InternalFailure,
-            StoreError::Unavailable(_) | StoreError::Unknown(_) => ErrorKind::Unavailable,
+            StoreError::Unavailable(_) | StoreError::Unknown(_) | StoreError::Lost(_) => ErrorKind::Unavailable,
             StoreError::DeadlineExceeded(_) => ErrorKind::DeadlineExceeded,
             StoreError::Exhausted => ErrorKind::CapacityExceeded,
         }

@@ -8,31 +8,26 @@ use super::{Key, LocationStore, Revision, Scan, Scanned, StoreError, Stored};
 /// How often one look at a list begins again because the list changed under it.
 const TRIES: usize = 4;
 
-/// A list, complete and from one moment.
-#[derive(Clone, Debug)]
-pub(crate) struct Snapshot {
-    pub(crate) entries: Vec<(Key, Stored)>,
-    /// The last batch of the namespace that it shows for certain.
-    pub(crate) revision: Option<Revision>,
-}
+/// The entries of a list, all of them and from one moment.
+type Entries = Vec<(Key, Stored)>;
 
 /// Reads `list`. `None` where it changed so fast that no pages fitted together; look again later.
 ///
 /// # Errors
 /// The store failed.
-pub(crate) async fn read(store: &dyn LocationStore, list: &ListName) -> Result<Option<Snapshot>, StoreError> {
+pub(crate) async fn read(store: &dyn LocationStore, list: &ListName) -> Result<Option<Entries>, StoreError> {
     in_pages(store, list, PAGE_ENTRIES).await
 }
 
-async fn in_pages(store: &dyn LocationStore, list: &ListName, limit: usize) -> Result<Option<Snapshot>, StoreError> {
+async fn in_pages(store: &dyn LocationStore, list: &ListName, limit: usize) -> Result<Option<Entries>, StoreError> {
     for _ in 0..TRIES {
         let before = stamp(store, list).await?;
-        let Some((snapshot, pages)) = once(store, list, limit).await? else {
+        let Some((entries, pages)) = once(store, list, limit).await? else {
             continue;
         };
         // A page is from one moment by itself. Of several: whoever changes the list writes its stamp in the same batch.
         if pages == 1 || stamp(store, list).await? == before {
-            return Ok(Some(snapshot));
+            return Ok(Some(entries));
         }
     }
     Ok(None)
@@ -47,12 +42,8 @@ async fn once(
     store: &dyn LocationStore,
     list: &ListName,
     limit: usize,
-) -> Result<Option<(Snapshot, usize)>, StoreError> {
-    let mut snapshot = Snapshot {
-        entries: Vec::new(),
-        revision: None,
-    };
-    let (mut pages, mut after) = (0, None);
+) -> Result<Option<(Entries, usize)>, StoreError> {
+    let (mut entries, mut pages, mut after) = (Vec::new(), 0, None);
     loop {
         let mut scan = Scan::new(list.prefix(), limit)?;
         if let Some(cursor) = after {
@@ -61,14 +52,11 @@ async fn once(
         let Scanned::Page(page) = store.scan(&scan).await? else {
             return Ok(None);
         };
-        if pages == 0 {
-            snapshot.revision = page.revision;
-        }
         pages += 1;
-        snapshot.entries.extend(page.entries);
+        entries.extend(page.entries);
         match page.next {
             Some(next) => after = Some(next),
-            None => return Ok(Some((snapshot, pages))),
+            None => return Ok(Some((entries, pages))),
         }
     }
 }
@@ -151,7 +139,7 @@ mod tests {
     async fn pages_of_different_states_are_never_mixed() {
         let store = Restless::new(2).await;
         let list = in_pages(&store, &store.list, 2).await.unwrap().expect("it settles");
-        assert_eq!(list.entries.len(), 4, "{list:?}");
+        assert_eq!(list.len(), 4, "{list:?}");
         assert!(store.pages.load(Ordering::Relaxed) > 2, "it began again");
 
         let store = Restless::new(usize::MAX - 1).await;
@@ -159,14 +147,6 @@ mod tests {
             in_pages(&store, &store.list, 2).await.unwrap().is_none(),
             "rather nothing than a mixture"
         );
-        assert_eq!(
-            read(&store, &store.list)
-                .await
-                .unwrap()
-                .expect("one page")
-                .entries
-                .len(),
-            4
-        );
+        assert_eq!(read(&store, &store.list).await.unwrap().expect("one page").len(), 4);
     }
 }

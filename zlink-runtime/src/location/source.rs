@@ -1,5 +1,6 @@
 //! How a host is told of its store: by an address, or by the store itself. It must not know what a host does with it.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::{LocationStore, MemoryStore, OpenError};
@@ -10,20 +11,46 @@ use super::{LocationStore, MemoryStore, OpenError};
 ///   [`MemoryStore`].
 /// - `sqlite://path`: a file on a disk of this machine, with the cargo feature `sqlite`. All that follows is the path;
 ///   `sqlite:///var/lib/shop.db` is an absolute one.
-#[derive(Clone, Debug)]
+/// - `redis://user:password@host:6379/0?namespace=shop`: a Redis server, with the cargo feature `redis`. All but the
+///   host may be left out; the namespace is `zlink` then. No error and no log shows the user and the password.
+#[derive(Clone)]
 pub struct StoreSource(Source);
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 enum Source {
     Address(String),
     Store(Arc<dyn LocationStore>),
 }
+
+/// The namespace of an address that names none.
+const NAMESPACE: &str = "zlink";
 
 /// What an address leads to.
 #[derive(Debug, PartialEq, Eq)]
 enum Address<'a> {
     Memory,
     Sqlite(&'a str),
+    Redis { server: &'a str, namespace: &'a str },
+}
+
+/// An address as it may be shown: without what stands before the host, which may be a password.
+pub(super) fn shown(address: &str) -> String {
+    match address
+        .split_once("://")
+        .map(|(scheme, rest)| (scheme, rest.rsplit_once('@')))
+    {
+        Some((scheme, Some((_, host)))) if scheme.starts_with("redis") => format!("{scheme}://{host}"),
+        _ => address.to_owned(),
+    }
+}
+
+impl fmt::Debug for StoreSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Source::Address(address) => write!(f, "StoreSource({:?})", shown(address)),
+            Source::Store(store) => write!(f, "StoreSource({store:?})"),
+        }
+    }
 }
 
 impl StoreSource {
@@ -48,6 +75,7 @@ impl StoreSource {
             Source::Address(text) => match parse(&text)? {
                 Address::Memory => Ok(Arc::new(MemoryStore::new())),
                 Address::Sqlite(path) => open_sqlite(path).await,
+                Address::Redis { server, namespace } => open_redis(server, namespace).await,
             },
         }
     }
@@ -64,10 +92,22 @@ async fn open_sqlite(path: &str) -> Result<Arc<dyn LocationStore>, OpenError> {
     Err(OpenError::new(path, WITHOUT_SQLITE))
 }
 
+#[cfg(feature = "redis")]
+async fn open_redis(server: &str, namespace: &str) -> Result<Arc<dyn LocationStore>, OpenError> {
+    Ok(Arc::new(super::RedisStore::open(server, namespace).await?))
+}
+
+#[cfg(not(feature = "redis"))]
+async fn open_redis(server: &str, _: &str) -> Result<Arc<dyn LocationStore>, OpenError> {
+    // The address was refused before.
+    Err(OpenError::new(&shown(server), WITHOUT_REDIS))
+}
+
+const WITHOUT_REDIS: &str = "this build has no Redis; turn on the cargo feature `redis` of zlink-runtime";
 const WITHOUT_SQLITE: &str = "this build has no SQLite; turn on the cargo feature `sqlite` of zlink-runtime";
 
 fn parse(text: &str) -> Result<Address<'_>, OpenError> {
-    let refuse = |problem: &str| Err(OpenError::new(text, problem));
+    let refuse = |problem: &str| Err(OpenError::new(&shown(text), problem));
     let Some((scheme, rest)) = text.split_once("://") else {
         return refuse("is no address of a store; write memory:// or sqlite://path");
     };
@@ -80,8 +120,24 @@ fn parse(text: &str) -> Result<Address<'_>, OpenError> {
         }
         "sqlite" if cfg!(feature = "sqlite") => Ok(Address::Sqlite(rest)),
         "sqlite" => refuse(WITHOUT_SQLITE),
-        "redis" | "rediss" | "etcd" => refuse("is of a kind that is not built yet; write memory:// or sqlite://path"),
-        _ => refuse("is of no kind of store that there is; write memory:// or sqlite://path"),
+        "redis" => match rest.split_once('?') {
+            _ if !cfg!(feature = "redis") => refuse(WITHOUT_REDIS),
+            _ if matches!(rest.chars().next(), None | Some('?' | '/')) => refuse("names no server; write redis://host"),
+            None => Ok(Address::Redis {
+                server: text,
+                namespace: NAMESPACE,
+            }),
+            Some((server, option)) => match option.strip_prefix("namespace=") {
+                Some(namespace) => Ok(Address::Redis {
+                    server: &text[.."redis://".len() + server.len()],
+                    namespace,
+                }),
+                None => refuse("has an option that there is not; the only one is ?namespace=name"),
+            },
+        },
+        "rediss" => refuse("asks for TLS, which is not built yet; write redis://host, and secure the way to it"),
+        "etcd" => refuse("is of a kind that is not built yet; write memory://, sqlite://path or redis://host"),
+        _ => refuse("is of no kind of store that there is; write memory://, sqlite://path or redis://host"),
     }
 }
 
@@ -121,7 +177,7 @@ mod tests {
             ("memory://x", "clones"),
             ("sqlite://", "names no file"),
             ("sqlite://a?mode=ro", "'?'"),
-            ("redis://localhost", "not built yet"),
+            ("rediss://localhost", "TLS"),
             ("etcd://localhost", "not built yet"),
             ("postgres://localhost", "no kind of store"),
         ] {
@@ -141,6 +197,31 @@ mod tests {
         for path in ["zlink.db", "./a b/%20.db", "/var/lib/\u{e4}.db"] {
             assert_eq!(parse(&format!("sqlite://{path}")), Ok(Address::Sqlite(path)));
         }
+    }
+
+    #[cfg(feature = "redis")]
+    #[test]
+    fn a_server_and_its_namespace() {
+        let redis = |server, namespace| Ok(Address::Redis { server, namespace });
+        assert_eq!(parse("redis://a"), redis("redis://a", "zlink"));
+        let full = "redis://me:secret@a:7000/3?namespace=shop.eu";
+        assert_eq!(parse(full), redis("redis://me:secret@a:7000/3", "shop.eu"));
+        for (address, part) in [
+            ("redis://", "no server"),
+            ("redis://?namespace=a", "no server"),
+            ("redis://me:secret@a?db=3", "namespace=name"),
+        ] {
+            let problem = parse(address).unwrap_err().to_string();
+            assert!(problem.contains(part) && !problem.contains("secret"), "{problem}");
+        }
+        let debug = format!("{:?}", StoreSource::from(full));
+        assert!(debug.contains("a:7000") && !debug.contains("secret"), "{debug}");
+    }
+
+    #[cfg(not(feature = "redis"))]
+    #[test]
+    fn without_its_feature_a_server_is_refused() {
+        assert!(problem("redis://a").contains("cargo feature `redis`"));
     }
 
     #[cfg(not(feature = "sqlite"))]

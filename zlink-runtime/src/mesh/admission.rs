@@ -71,6 +71,11 @@ fn refusal(local: &NodeInfo, peer: &NodeInfo, link: &Peer, expected: Option<&Rid
         }
         _ => {}
     }
+    let least = local.least_message();
+    if peer.max_message < least {
+        let text = format!("it takes {} bytes at most; {least} are needed", peer.max_message);
+        return refuse(RejectReason::ResourceLimit, text);
+    }
     if local.is_draining() {
         return refuse(RejectReason::NotServing, "this side takes no new links".into());
     }
@@ -104,7 +109,7 @@ mod tests {
                 .collect(),
             endpoint: "tcp://127.0.0.1:1".into(),
             security_identity: String::new(),
-            max_message: 1000,
+            max_message: 1 << 20,
             state: NodeState::Serving,
             operations: Operations::default(),
         }
@@ -207,11 +212,47 @@ mod tests {
             reason(&local, &myself, &link(&myself), None),
             Some(RejectReason::Identity)
         );
+        let other = NodeInfo {
+            max_message: crate::limit::LEAST_MESSAGE_BYTES - 1,
+            ..good.clone()
+        };
+        assert_eq!(reason(&local, &other, &over, None), Some(RejectReason::ResourceLimit));
         let draining = NodeInfo {
             state: NodeState::Draining,
             ..local.clone()
         };
         assert_eq!(reason(&draining, &good, &over, None), Some(RejectReason::NotServing));
+    }
+
+    /// A peer must take the changes that this side will tell: a link over which they cannot go would go stale unseen.
+    #[test]
+    fn who_could_not_be_told_of_a_change_is_refused() {
+        let serves = |weight| NodeInfo {
+            channels: (0..200)
+                .map(|at| {
+                    (
+                        ChannelName::new(format!("channel-with-a-name-of-its-own-{at}")).unwrap(),
+                        weight,
+                    )
+                })
+                .collect(),
+            ..node("a", ObjectRole::None, &[])
+        };
+        let local = serves(0);
+        let least = local.least_message();
+        assert!(least > 200 * 32, "{least}");
+        let takes = |max_message| NodeInfo {
+            max_message,
+            ..node("b", ObjectRole::None, &[])
+        };
+        let less = takes(least - 1);
+        assert_eq!(
+            reason(&local, &less, &link(&less), None),
+            Some(RejectReason::ResourceLimit)
+        );
+        let enough = takes(least);
+        assert_eq!(reason(&local, &enough, &link(&enough), None), None);
+        assert_eq!(serves(7).least_message(), least, "weights change");
     }
 
     /// REQ: NET-604

@@ -31,8 +31,8 @@ mod sweep;
 /// What this host knows of the store.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DiscoveryState {
-    /// The last complete reading of all lists: of which revision, and when.
-    pub(crate) listed: Option<(Option<Revision>, Instant)>,
+    /// When all lists were read completely last.
+    pub(crate) listed: Option<Instant>,
     /// Since when it fails, while it does.
     pub(crate) failing_since: Option<Instant>,
 }
@@ -176,18 +176,18 @@ impl Searching {
         let interval = self.lease.config().timing.poll_interval;
         loop {
             match self.look().await {
-                Ok(Some(revision)) => self.complete(revision),
+                Ok(true) => self.complete(),
                 // The lists change faster than they can be read. The last ones stay, and so do the links.
-                Ok(None) => {}
+                Ok(false) => {}
                 Err(error) => self.failed(&error),
             }
             tokio::time::sleep(jittered(interval, self.random.bits())).await;
         }
     }
 
-    fn complete(&self, revision: Option<Revision>) {
+    fn complete(&self) {
         let before = self.state.send_replace(DiscoveryState {
-            listed: Some((revision, clock::now())),
+            listed: Some(clock::now()),
             failing_since: None,
         });
         if let Some(since) = before.failing_since {
@@ -216,11 +216,11 @@ impl Searching {
         });
     }
 
-    /// Reads what may have changed. `None` where a list was not complete.
+    /// Reads what may have changed. Returns whether every list is complete.
     ///
     /// # Errors
     /// The store failed; what was known stays.
-    async fn look(&mut self) -> Result<Option<Option<Revision>>, StoreError> {
+    async fn look(&mut self) -> Result<bool, StoreError> {
         let owners = self.watch.owners();
         let stamps: Vec<_> = self.searches.iter().map(|search| search.list.stamp()).collect();
         let leases = owners.iter().map(|owner| owner.lease_key());
@@ -230,13 +230,12 @@ impl Searching {
         let leases = read.split_off(stamps.len());
         self.watch_leases(begun, owners, leases);
 
-        let (mut complete, mut newest) = (true, None);
+        let mut complete = true;
         for at in 0..self.searches.len() {
             let stamp = read
                 .get(at)
                 .and_then(|stored| stored.as_ref())
                 .map(|stored| stored.revision);
-            newest = newest.max(stamp);
             let list = match self.searches.get(at) {
                 Some(search) if search.read != Some(stamp) => search.list.clone(),
                 _ => continue,
@@ -244,8 +243,7 @@ impl Searching {
             let snapshot = within(self.timeout(), read_list(self.store(), &list)).await?;
             match (self.searches.get_mut(at), snapshot) {
                 (Some(search), Some(snapshot)) => {
-                    newest = newest.max(snapshot.revision);
-                    search.take(snapshot.entries);
+                    search.take(snapshot);
                     search.read = Some(stamp);
                 }
                 _ => complete = false,
@@ -263,7 +261,7 @@ impl Searching {
             search.tell(is_there);
         }
         self.sweep().await;
-        Ok(complete.then_some(newest))
+        Ok(complete)
     }
 
     /// Reads the leases of those hosts that have appeared, and watches nobody else but those that have descriptors.

@@ -3,8 +3,9 @@
 use std::fmt;
 
 use crate::id::{ChannelName, Generation, MAX_ID_BYTES, MeshName, PacketName, Rid, text_hash};
-use crate::limit::{DESCRIPTOR_CHANNELS, DESCRIPTOR_OPERATIONS, ENDPOINT_BYTES, MAX_WEIGHT};
-use crate::wire;
+use crate::limit::{DESCRIPTOR_CHANNELS, DESCRIPTOR_OPERATIONS, ENDPOINT_BYTES, LEAST_MESSAGE_BYTES, MAX_WEIGHT};
+use crate::message::codec;
+use crate::wire::{self, RecordKind};
 
 pub(crate) use crate::wire::NodeState;
 
@@ -225,6 +226,27 @@ impl NodeInfo {
         }
     }
 
+    /// What of it can change while a link lives.
+    pub(super) fn to_update(&self) -> wire::Update {
+        wire::Update {
+            revision: self.revision,
+            state: self.state,
+            channels: channels_to_wire(&self.channels),
+        }
+    }
+
+    /// The least that a peer must take, in bytes, for what this side sends of itself: the channels it tells its changes
+    /// of, whatever their weights.
+    pub(super) fn least_message(&self) -> usize {
+        let mut update = self.to_update();
+        for channel in &mut update.channels {
+            channel.weight = MAX_WEIGHT;
+        }
+        let update = codec::encode(&update, |body| wire::service(RecordKind::Update, body).len());
+        // What cannot be encoded is reported where it is to be sent.
+        update.unwrap_or(0).max(LEAST_MESSAGE_BYTES)
+    }
+
     /// Checks what a peer sent. `dialled` tells which side of a ClientServer channel it must be.
     ///
     /// # Errors
@@ -290,7 +312,10 @@ impl NodeInfo {
 
     /// Why no peer would admit this side, however right its parts are.
     pub(crate) fn is_too_much(&self) -> Option<String> {
-        too_many(self.channels.len(), self.operations.list.len())
+        too_many(self.channels.len(), self.operations.list.len()).or_else(|| {
+            let (least, most) = (self.least_message(), self.max_message);
+            (most < least).then(|| format!("has max_message {most}, and needs {least} bytes to tell of its channels"))
+        })
     }
 
     pub(crate) fn is_draining(&self) -> bool {
@@ -298,7 +323,7 @@ impl NodeInfo {
     }
 }
 
-pub(super) fn channels_to_wire(channels: &[(ChannelName, u16)]) -> Vec<wire::ChannelServer> {
+fn channels_to_wire(channels: &[(ChannelName, u16)]) -> Vec<wire::ChannelServer> {
     channels
         .iter()
         .map(|(name, weight)| wire::ChannelServer {

@@ -82,12 +82,14 @@ impl Intent {
         self.progress.lock().failure.clone()
     }
 
-    pub(super) fn is_ready(&self, rid: &Rid) {
-        *self.progress.lock() = Progress {
+    /// It has led to that peer. Returns whom it led to before.
+    pub(super) fn is_ready(&self, rid: &Rid) -> Option<Rid> {
+        let progress = Progress {
             state: PeerState::Ready,
             rid: Some(rid.clone()),
             failure: None,
         };
+        std::mem::replace(&mut *self.progress.lock(), progress).rid
     }
 
     fn failed(&self, state: PeerState, why: impl ToString) {

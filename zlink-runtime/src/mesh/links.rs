@@ -45,6 +45,7 @@ pub(crate) struct LinksConfig {
     /// What peers are told, where they send requests.
     pub(crate) flow: Option<ReceiveFlow>,
     pub(crate) budget: usize,
+    pub(crate) receive_budget: Option<usize>,
     pub(crate) upcall: Arc<dyn Upcall>,
     pub(crate) runtime: Handle,
     /// Where the pauses between attempts to link come from.
@@ -61,6 +62,7 @@ pub(super) struct Inner {
     transport: Arc<dyn Transport>,
     permits: HostPermits,
     budget: usize,
+    receive_budget: Option<usize>,
     pub(super) upcall: Arc<dyn Upcall>,
     pub(super) runtime: Handle,
     random: Random,
@@ -104,6 +106,7 @@ impl Links {
             transport: config.transport,
             permits: config.permits,
             budget: config.budget,
+            receive_budget: config.receive_budget,
             upcall: config.upcall,
             runtime: config.runtime,
             random: config.random,
@@ -439,6 +442,7 @@ impl Inner {
             lanes,
             max_record: DESCRIPTOR_BYTES,
             budget: self.budget,
+            receive_budget: self.receive_budget,
             permits: self.permits.clone(),
             flow: self.flow.as_ref().map(ReceiveFlow::told).unwrap_or_default(),
         }
@@ -488,6 +492,21 @@ impl Inner {
             admitted();
         }
         placed
+    }
+
+    /// Closes links that retire once `peer` is the newest to its node: those of earlier runs, and all but the newest of
+    /// its own run. Else one that never says that it needs them no more could keep any number of them.
+    pub(super) fn close_outlived(&self, peer: &PeerLink) {
+        for old in self.table.lock().outlived(peer) {
+            old.close(CloseReason::Local("replaced by newer links"), Duration::ZERO);
+        }
+    }
+
+    /// Forgets a peer that an intent led to before it led to somebody else, unless somebody still wants it.
+    pub(super) fn forget_former(&self, rid: &Rid) {
+        if !self.wants(rid) {
+            self.table.lock().forget(clock::now(), |known| known != rid);
+        }
     }
 
     /// Tells the floor above how the peers stand now.
@@ -542,12 +561,14 @@ impl Inner {
         manual(rid) || self.discovered.names(rid)
     }
 
+    /// Waits until no link to that peer is in use. One that retires takes nothing new, and may take as long to end as
+    /// a peer likes: nobody is to wait for a link meanwhile.
     pub(super) async fn until_no_link_to(&self, rid: &Rid) {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
-            if !self.table.lock().links().any(|link| link.rid() == rid) {
+            if !matches!(self.table.lock().find(rid), Some(Some(_))) {
                 return;
             }
             changed.await;

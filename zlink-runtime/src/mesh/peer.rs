@@ -105,8 +105,11 @@ impl PeerLink {
         self.link.try_send(lane, record)
     }
 
-    /// Waits for room and takes the record; dropping the future withdraws it.
+    /// Waits for room and takes the record; dropping the future withdraws it. A link that was given up takes no new ones.
     pub(crate) fn send(&self, lane: Lane, record: Vec<u8>) -> BoxFuture<'static, Result<(), Refused>> {
+        if lane == Lane::Data && self.retire_sent.load(Ordering::Acquire) {
+            return Box::pin(async { Err(Refused::Closed) });
+        }
         self.link.send(lane, record)
     }
 

@@ -66,7 +66,7 @@ mod tests {
             channels: Vec::new(),
             endpoint: format!("tcp://127.0.0.1:{port}"),
             security_identity: String::new(),
-            max_message: 1000,
+            max_message: 1 << 20,
             state: NodeState::Serving,
             operations: Operations::default(),
         }

@@ -233,12 +233,16 @@ impl LinkSink {
             Placed::Preferred { over } => over.retire(),
             Placed::Spare | Placed::Refused(_) => peer.retire(),
         }
+        self.links.close_outlived(&peer);
         tracing::info!(
             target: "zlink::runtime", scope = %local.scope, peer = %rid, dialled = self.link.peer().dialled,
             event_id = "zlink.runtime.mesh_node.peer_changed", state = "ready"
         );
         if let Some(intent) = &self.intent {
-            intent.is_ready(&rid);
+            let former = intent.is_ready(&rid);
+            if let Some(former) = former.filter(|former| *former != rid) {
+                self.links.forget_former(&former);
+            }
         }
         self.links.publish();
     }

@@ -125,7 +125,7 @@ impl Table {
         if entry.ready.as_ref().is_none_or(|used| used.id() != link.id()) {
             return false;
         }
-        // Another one can only be there while it retires; it takes nothing new, and the intent dials again.
+        // Another one can only be there while it retires; it takes nothing new, and the intent dials again at once.
         entry.ready = None;
         entry.lost = Some(now);
         self.bound_lost();
@@ -205,6 +205,25 @@ impl Table {
 
     pub(super) fn info(&self, rid: &Rid) -> Option<&NodeInfo> {
         self.peers.get(rid).map(|entry| &entry.info)
+    }
+
+    /// The links to the same peer that retire, except the newest of those of the same run.
+    pub(super) fn outlived(&self, newest: &PeerLink) -> Vec<Arc<PeerLink>> {
+        if self.keyed_by_link {
+            return Vec::new();
+        }
+        let used = self.find(newest.rid()).flatten().map(|used| used.id());
+        let links = self.links.values().rev();
+        let mut retiring = 0;
+        let outlived = links.filter(|link| {
+            if link.rid() != newest.rid() || Some(link.id()) == used || !link.is_retiring() {
+                return false;
+            }
+            let same_run = link.generation() == newest.generation();
+            retiring += usize::from(same_run);
+            !same_run || retiring > 1
+        });
+        outlived.cloned().collect()
     }
 
     /// Every admitted link, retiring ones too.

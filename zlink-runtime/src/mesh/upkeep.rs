@@ -11,7 +11,7 @@ use crate::message::codec;
 use crate::transport::{CloseReason, Lane, Record, Refused};
 use crate::wire::{self, RecordKind};
 
-use super::info::{NodeInfo, channels_to_wire};
+use super::info::NodeInfo;
 use super::links::{Inner, PEER_MEMORY, TICK};
 use super::liveness::Action;
 use super::peer::{Owed, PeerLink};
@@ -52,7 +52,7 @@ impl Inner {
 
     async fn send_when_there_is_room(self: Arc<Self>, peer: Arc<PeerLink>, mut record: Vec<u8>) {
         // A link that ends takes what waits for it along.
-        while peer.send(Lane::Data, record).await.is_ok() {
+        while peer.link().send(Lane::Data, record).await.is_ok() {
             let mut owed = peer.owed();
             match self.next_owed(&mut owed) {
                 Some(next) => record = next,
@@ -134,12 +134,7 @@ impl Inner {
 
 /// What of a side can change while it lives, as a record.
 fn update_of(local: &NodeInfo) -> Option<Vec<u8>> {
-    let update = wire::Update {
-        revision: local.revision,
-        state: local.state,
-        channels: channels_to_wire(&local.channels),
-    };
-    match codec::encode(&update, |body| wire::service(RecordKind::Update, body)) {
+    match codec::encode(&local.to_update(), |body| wire::service(RecordKind::Update, body)) {
         Ok(record) => Some(record),
         Err(error) => {
             tracing::error!(target: "zlink::runtime", %error, "an update cannot be encoded");

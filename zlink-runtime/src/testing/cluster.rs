@@ -16,7 +16,7 @@ use crate::clock;
 use crate::error::StartError;
 use crate::host::{Host, HostBuilder, ShutdownError};
 use crate::id::ChannelName;
-use crate::location::BootClock;
+use crate::location::{BootClock, Faults, MemoryStore, StoreTime};
 use crate::random::Random;
 use crate::transport::simulated::Network;
 
@@ -90,6 +90,9 @@ struct Inner {
     network: Network,
     random: Random,
     nodes: Mutex<BTreeMap<String, Node>>,
+    store: MemoryStore,
+    /// What goes wrong with the store, by the node it goes wrong for.
+    faults: Mutex<BTreeMap<String, Faults>>,
 }
 
 struct Node {
@@ -115,11 +118,16 @@ impl Cluster {
             "a cluster needs virtual time from the start: write #[tokio::test(start_paused = true)]"
         );
         let random = Random::seeded(seed);
+        // The system's clock would make each run another one.
+        let began = clock::now();
+        let time = move || StoreTime::from_millis(0).after(clock::now().saturating_duration_since(began));
         Self(Arc::new(Inner {
             seed,
             network: Network::new(random.bits()),
             random,
             nodes: Mutex::default(),
+            store: MemoryStore::with_clock(time),
+            faults: Mutex::default(),
         }))
     }
 
@@ -236,6 +244,45 @@ impl Cluster {
         &self.0.network
     }
 
+    /// The way of the node `name` to the one Location Store of this cluster, for its `location_store`. What goes wrong
+    /// with it is what [`Cluster::store_faults`] of that node says. Any other name is the way of somebody who looks on.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// use zlink_runtime::LocationState;
+    /// use zlink_runtime::testing::Cluster;
+    ///
+    /// # async fn test() -> Result<(), Box<dyn std::error::Error>> {
+    /// let cluster = Cluster::new(7);
+    /// let store = cluster.store("one");
+    /// cluster.node("one", move |host| {
+    ///     host.location_store(store.clone()).mesh("shop", |mesh| mesh.listen("tcp://one:1"))
+    /// });
+    /// cluster.start_all().await?;
+    /// cluster.store_faults("one").cut();
+    /// cluster.advance(Duration::from_secs(5)).await;
+    /// let location = cluster.host("one").status().location;
+    /// assert_eq!(location.map(|store| store.state), Some(LocationState::Degraded));
+    /// # Ok(())
+    /// # }
+    /// # let mut runtime = tokio::runtime::Builder::new_current_thread();
+    /// # runtime.enable_time().start_paused(true).build().unwrap().block_on(test()).unwrap();
+    /// ```
+    #[must_use]
+    pub fn store(&self, name: &str) -> MemoryStore {
+        self.0.store.with_faults(self.store_faults(name))
+    }
+
+    /// What goes wrong between the node `name` and the store: late, lost or missing answers, errors, stale reads, or
+    /// nothing at all, as it is at first. It outlives the runs of the node.
+    #[must_use]
+    pub fn store_faults(&self, name: &str) -> Faults {
+        let mut faults = self.0.faults.lock();
+        let new = || Faults::new(self.0.random.bits());
+        faults.entry(name.to_owned()).or_insert_with(new).clone()
+    }
+
     /// Lets that much virtual time pass, with all that happens in it.
     pub async fn advance(&self, time: Duration) {
         tokio::time::sleep(time).await;
@@ -277,15 +324,17 @@ impl Cluster {
     pub fn ready(&self, within: Duration) -> impl Future<Output = ()> + use<> {
         let cluster = self.clone();
         self.until("every node linked with all it dials", within, move || {
-            let linked: Vec<_> = cluster.hosts().iter().map(|(_, host)| host.linked()).collect();
-            let nodes: Vec<_> = linked.iter().flat_map(|(_, nodes)| nodes).collect();
-            let both = nodes.iter().all(|(mesh, rid, peers)| {
+            let hosts = cluster.hosts();
+            if !hosts.iter().all(|(_, host)| host.has_linked()) {
+                return false;
+            }
+            let nodes: Vec<_> = hosts.iter().flat_map(|(_, host)| host.linked()).collect();
+            nodes.iter().all(|(mesh, rid, peers)| {
                 let others = nodes
                     .iter()
                     .filter(|(other, node, _)| other == mesh && peers.contains(node));
                 others.into_iter().all(|(_, _, back)| back.contains(rid))
-            });
-            both && linked.iter().all(|(all, _)| *all)
+            })
         })
     }
 

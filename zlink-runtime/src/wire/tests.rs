@@ -39,6 +39,7 @@ const PLAIN: CallHead<'static> = CallHead {
     operation: OperationRef::Number(3),
     metadata: b"",
     content_type: "",
+    flow: None,
 };
 
 fn metadata() -> Vec<u8> {
@@ -126,6 +127,18 @@ fn written() -> Vec<(&'static str, Vec<u8>)> {
                     ..PLAIN
                 },
                 b"{}",
+            ),
+        ),
+        (
+            "channel request with metadata and a flow",
+            call_record(
+                &CallHead {
+                    request,
+                    metadata: &metadata,
+                    flow: Some([1, 0x93, 2, 3, 4, 5, 0x70, 7, 0x80, 9, 10, 11, 12, 13, 14, 15, 3]),
+                    ..PLAIN
+                },
+                b"payload",
             ),
         ),
         (
@@ -249,6 +262,7 @@ fn meaning(record: &[u8]) -> Value {
             },
             "metadata_hex": hex(call.metadata.of(record)),
             "content_type": text(call.content_type.of(record)),
+            "flow_hex": hex(call.flow.of(record)),
             "payload_hex": hex(call.payload.of(record)),
         }),
         Ok(Incoming::Reply(reply)) => json!({

@@ -4,8 +4,8 @@ use crate::error::{Error, Execution};
 use crate::message::codec::{ByteArray, Inline};
 
 use super::{
-    FLAG_CONTENT_TYPE, FLAG_METADATA, FlowHead, MAJOR, NAMED, ProbeHead, RecordHead, RecordKind, ReplyHead,
-    RequestHead, SendHead,
+    FLAG_CONTENT_TYPE, FLAG_FLOW, FLAG_METADATA, FLOW_BYTES, FlowHead, MAJOR, NAMED, ProbeHead, RecordHead, RecordKind,
+    ReplyHead, RequestHead, SendHead,
 };
 
 /// What a call's head says.
@@ -18,6 +18,8 @@ pub(crate) struct CallHead<'a> {
     pub(crate) metadata: &'a [u8],
     /// Empty for FlatBuffers.
     pub(crate) content_type: &'a str,
+    /// None where nobody traces.
+    pub(crate) flow: Option<[u8; FLOW_BYTES]>,
 }
 
 /// How a call names what it is for.
@@ -39,6 +41,9 @@ pub(crate) fn call(out: &mut Vec<u8>, head: &CallHead<'_>) {
     }
     if !head.content_type.is_empty() {
         flags |= FLAG_CONTENT_TYPE;
+    }
+    if head.flow.is_some() {
+        flags |= FLAG_FLOW;
     }
     let operation = match head.operation {
         OperationRef::Number(number) => number,
@@ -92,6 +97,9 @@ pub(crate) fn call(out: &mut Vec<u8>, head: &CallHead<'_>) {
     }
     if !head.content_type.is_empty() {
         short(out, head.content_type.as_bytes());
+    }
+    if let Some(flow) = &head.flow {
+        out.extend_from_slice(flow);
     }
 }
 

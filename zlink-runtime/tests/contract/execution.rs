@@ -85,7 +85,7 @@ async fn waiting_handlers_stop_nothing_else() {
     }
     desk.reached(4).await;
     until("the host to be full", || s.status().jobs.in_use() == 4).await;
-    let began = Instant::now();
+    let watch = Stopwatch::start();
     let failed = failure(
         orders_client(&c)
             .ask(note("", 9))
@@ -93,7 +93,7 @@ async fn waiting_handlers_stop_nothing_else() {
             .await,
     );
     assert_eq!(failed.0, ErrorKind::DeadlineExceeded);
-    assert!(began.elapsed() < Duration::from_secs(2));
+    assert!(!watch.is_past(Duration::from_secs(2)));
     let late = calling(Way::Mesh, "late", &s, |host| host).await;
     assert_eq!(candidates(&late), 1, "a new peer is admitted");
     let forced = soon("the stop", s.shutdown()).await.unwrap_err();
@@ -134,8 +134,13 @@ async fn a_send_waits_for_room_as_long_as_it_takes_or_as_was_configured() {
         let client = orders_client(host);
         async move {
             for number in from.. {
-                match tokio::time::timeout(Duration::from_millis(400), client.tell(heavy(number, 500_000))).await {
-                    Ok(Ok(())) => {}
+                match within(
+                    Duration::from_millis(400),
+                    client.tell(heavy(number, 500_000)).into_future(),
+                )
+                .await
+                {
+                    Some(Ok(())) => {}
                     other => return (number, other),
                 }
             }
@@ -146,7 +151,7 @@ async fn a_send_waits_for_room_as_long_as_it_takes_or_as_was_configured() {
     let failed = failure(waited.expect("it does not wait for ever"));
     assert_eq!(failed, (ErrorKind::DeadlineExceeded, Execution::NotExecuted));
     let (given_up, waited) = fill(&patient, 1).await;
-    assert!(waited.is_err(), "it waits on");
+    assert!(waited.is_none(), "it waits on");
     let waits = spawn(orders_client(&patient).tell(heavy(9_999, 10)));
     settle().await;
     assert!(!waits.is_finished());
@@ -170,10 +175,10 @@ async fn one_deadline_covers_the_whole_call() {
         host.request_timeout(Duration::from_millis(150))
     })
     .await;
-    let began = Instant::now();
+    let (began, watch) = (Instant::now(), Stopwatch::start());
     let failed = failure(orders_client(&c).ask(note("never", 1)).await);
     assert_eq!(failed.0, ErrorKind::DeadlineExceeded, "the host's default");
-    assert!((Duration::from_millis(150)..Duration::from_secs(2)).contains(&began.elapsed()));
+    assert!(began.elapsed() >= Duration::from_millis(150) && !watch.is_past(Duration::from_secs(2)));
     let began = Instant::now();
     let call = orders_client(&c)
         .ask(note("never", 2))
@@ -218,7 +223,12 @@ async fn a_dropped_call_is_withdrawn_or_only_not_waited_for() {
     running.abort();
     let client = orders_client(&c);
     let mut number = 100;
-    while let Ok(sent) = tokio::time::timeout(Duration::from_millis(300), client.tell(heavy(number, 500_000))).await {
+    while let Some(sent) = within(
+        Duration::from_millis(300),
+        client.tell(heavy(number, 500_000)).into_future(),
+    )
+    .await
+    {
         sent.unwrap();
         number += 1;
     }

@@ -27,7 +27,7 @@ pub(crate) use pair::{
     WAYS, Way, address, address_of, at_rest, calling, candidates, hello_that_serves, raw_client, raw_server, serving,
 };
 pub(crate) use raw::{Raw, hello, hello_of, record, send};
-pub(crate) use wait::{SOON, until, until_within};
+pub(crate) use wait::{SOON, Stopwatch, until, until_within, within};
 
 /// A mesh to be in.
 pub(crate) const SHOP: MeshName = MeshName::from_static("shop");
@@ -58,9 +58,9 @@ pub(crate) fn soon<F: IntoFuture>(what: &str, future: F) -> impl Future<Output =
     let at = Location::caller();
     let (what, future) = (what.to_owned(), future.into_future());
     async move {
-        match tokio::time::timeout(SOON, future).await {
-            Ok(output) => output,
-            Err(_) => panic!("{at}: not in time: {what}"),
+        match within(SOON, future).await {
+            Some(output) => output,
+            None => panic!("{at}: not in time: {what}"),
         }
     }
 }
@@ -174,6 +174,12 @@ pub(crate) async fn who_at(host: &Host, rid: &Rid) -> Result<String, CallError> 
         .ask(note("", 0))
         .await
         .map(|note| note.text)
+}
+
+/// Nanoseconds this thread has been on a processor.
+pub(crate) fn on_cpu() -> u64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    stat.split_whitespace().next().unwrap().parse().unwrap()
 }
 
 /// A TCP port that nobody uses now.

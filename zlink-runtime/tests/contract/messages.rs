@@ -4,3 +4,4 @@ mod completion;
 mod context;
 mod limits;
 mod malformed;
+mod payload;

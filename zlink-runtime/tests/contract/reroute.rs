@@ -75,6 +75,9 @@ impl Scene {
             .unwrap();
         let b = server("b", 0, &desk_b).await;
         let client = client("client", &[&a, &b]).await;
+        // On several threads a link may be seen as ready a moment before selection is told.
+        let (looking, rid) = (client.clone(), rid_of(&a));
+        until("a is selected", move || targets(&looking).contains(&rid)).await;
         let ask = |number| spawn(orders_client(&client).ask(note("hold", number)));
         let mut accepted = vec![ask(1)];
         desk_a.reached(1).await;

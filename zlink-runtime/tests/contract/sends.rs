@@ -66,23 +66,28 @@ async fn one_send_timeout_covers_the_wait_for_a_server_and_the_wait_for_room() {
     let endpoint = listener.endpoint();
     let c = Host::builder()
         .client_server(|channel| channel.client(ORDERS).connect(endpoint))
-        .send_timeout(Duration::from_millis(1500))
+        .send_timeout(Duration::from_secs(3))
         .start()
         .await
         .unwrap();
     let raw = listener.accept().await;
     let begin = Instant::now();
     let orders = orders_client(&c);
-    let sending = tokio::spawn(async move { (orders.tell(note("", 1)).await, begin.elapsed()) });
-    tokio::time::sleep(Duration::from_millis(1000)).await;
+    let watch = Stopwatch::start();
+    let sending = tokio::spawn(async move { orders.tell(note("", 1)).await });
+    until("a part of its time to pass", || {
+        begin.elapsed() > Duration::from_secs(1)
+    })
+    .await;
     raw.announce(1, true);
     raw.admit(&hello_that_serves(Way::ClientServer)).await;
     until("the server to be known", || candidates(&c) == 1).await;
-    let (end, took) = soon("the end", sending).await.unwrap();
+    let end = soon("the end", sending).await.unwrap();
     assert_eq!(failure(end), (ErrorKind::DeadlineExceeded, Execution::NotExecuted));
     assert!(
-        took < Duration::from_millis(2300),
-        "1.5 s was configured, it took {took:?}"
+        !watch.is_past(Duration::from_millis(3800)),
+        "3 s were configured, it took {:?}",
+        begin.elapsed()
     );
 }
 
@@ -171,9 +176,9 @@ async fn a_request_that_waits_for_a_server_does_not_hold_a_shutdown_up() {
         .unwrap();
     let waiting = spawn(orders_client(&c).ask(note("", 1)));
     settle().await;
-    let begin = Instant::now();
+    let watch = Stopwatch::start();
     let _ = soon("the stop of a host that does nothing", c.shutdown()).await;
-    assert!(begin.elapsed() < Duration::from_secs(5));
+    assert!(!watch.is_past(Duration::from_secs(5)));
     assert_eq!(failure(waiting.await.unwrap()).0, ErrorKind::ShuttingDown);
 }
 

@@ -207,16 +207,27 @@ async fn values_out_of_range_are_refused() {
         .start()
         .await
         .unwrap();
-    for bytes in [0, 1 << 31] {
+    for bytes in [0, 4095, 1 << 31] {
         refuses(mesh(|m| m.max_message(bytes)), "shop", "max_message").await;
     }
-    refuses(
-        channel(|c| c.serve(orders_server(desk())).listen(ANY).max_message(1 << 31)),
-        "orders",
-        "max_message",
-    )
-    .await;
+    for bytes in [1, 4095, 1 << 31] {
+        let server = orders_server(desk());
+        refuses(
+            channel(|c| c.serve(server).listen(ANY).max_message(bytes)),
+            "orders",
+            "max_message",
+        )
+        .await;
+    }
+    let many = mesh(|m| {
+        (0..200).fold(m.max_message(4096), |m, at| {
+            let name = ChannelName::new(format!("a-channel-with-a-name-of-its-own-{at}")).unwrap();
+            m.serve(orders_server(desk()).on(name))
+        })
+    });
+    refuses(many, "shop", "max_message 4096").await;
     refuses(mesh(|m| m.link_budget(0)), "shop", "link_budget").await;
+    refuses(mesh(|m| m.receive_budget(4095)), "shop", "receive_budget").await;
     refuses(mesh(|m| m.security_identity("s".repeat(256))), "shop", "256 bytes").await;
     refuses(
         mesh(|m| m.serve(orders_server(desk()).dispatch_limit(0))),

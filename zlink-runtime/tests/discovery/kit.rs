@@ -15,7 +15,7 @@ use zlink_runtime::prelude::*;
 use zlink_runtime::{HostBuilder, LocationState, MeshBuilder, PeerState};
 
 pub(crate) use line::Line;
-pub(crate) use wait::{SOON, until, until_within};
+pub(crate) use wait::{SOON, Stopwatch, until, until_within, within};
 
 /// Looks often; all else as it is by default.
 pub(crate) fn quick() -> LocationTiming {

@@ -12,4 +12,5 @@ mod pause;
 mod restart;
 mod spoof;
 mod start;
+mod status;
 mod virtual_time;

@@ -128,7 +128,7 @@ impl Paused {
     async fn order(&mut self, order: &str) -> bool {
         self.orders.write_all(format!("{order}\n").as_bytes()).await.unwrap();
         loop {
-            let line = tokio::time::timeout(crate::kit::SOON, self.answers.next_line()).await;
+            let line = crate::kit::within(crate::kit::SOON, self.answers.next_line()).await;
             let line = line.expect("an answer in time").unwrap().expect("the child lives");
             if let Some(admits) = line.strip_prefix("admits=") {
                 return admits == "true";
@@ -142,9 +142,9 @@ impl Paused {
     }
 
     async fn until_it_admits(&mut self) {
-        let deadline = Instant::now() + crate::kit::SOON;
+        let watch = crate::kit::Stopwatch::start();
         while !self.order("tell").await {
-            assert!(Instant::now() < deadline, "not in time: owned work");
+            assert!(!watch.is_past(crate::kit::SOON), "not in time: owned work");
         }
     }
 }

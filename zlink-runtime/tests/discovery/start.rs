@@ -6,7 +6,10 @@ use std::time::{Duration, Instant};
 
 use zlink_generated::contract::{STOCK, stock_server};
 use zlink_runtime::error::StartError;
-use zlink_runtime::location::{LocationTiming, MemoryStore, StoreTime};
+use zlink_runtime::location::{
+    Batch, BoxFuture, Key, LocationStore, LocationTiming, MemoryStore, Mutation, ReadMany, Scan, Scanned, StoreError,
+    StoreTime, Written,
+};
 use zlink_runtime::prelude::*;
 use zlink_runtime::{HostBuilder, HostPhase, ObjectRole};
 
@@ -178,4 +181,72 @@ async fn what_is_too_large_to_be_published_does_not_start() {
     let found = mistakes(builder).await;
     assert!(!found.is_empty());
     assert!(keys(&store, OF_HOSTS).await.is_empty());
+}
+
+/// A store that connects to whatever is published, at the moment it is.
+#[derive(Debug)]
+struct Caller(MemoryStore, u16, Arc<AtomicU64>);
+
+impl LocationStore for Caller {
+    fn read_many<'a>(&'a self, keys: &'a [Key]) -> BoxFuture<'a, Result<ReadMany, StoreError>> {
+        self.0.read_many(keys)
+    }
+    fn write<'a>(&'a self, batch: &'a Batch) -> BoxFuture<'a, Result<Written, StoreError>> {
+        let publishes = |mutation: &Mutation| match mutation {
+            Mutation::Put { key, value, .. } => key.as_str().starts_with("node/") && names(value, self.1),
+            Mutation::Delete(_) => false,
+        };
+        if batch.mutations().iter().any(publishes) {
+            assert!(std::net::TcpStream::connect(("127.0.0.1", self.1)).is_ok());
+            self.2.fetch_add(1, Ordering::Relaxed);
+        }
+        self.0.write(batch)
+    }
+    fn scan<'a>(&'a self, scan: &'a Scan) -> BoxFuture<'a, Result<Scanned, StoreError>> {
+        self.0.scan(scan)
+    }
+}
+
+/// Whether a record names that port.
+fn names(value: &[u8], port: u16) -> bool {
+    let port = format!(":{port}");
+    value.windows(port.len()).any(|part| part == port.as_bytes())
+}
+
+/// REQ: LS-051
+#[tokio::test]
+async fn who_is_published_can_be_reached_already() {
+    let (port, published) = (free_port(), Arc::new(AtomicU64::new(0)));
+    let store = Caller(MemoryStore::new(), port, published.clone());
+    let host = node(store, "s", |mesh| mesh.listen(format!("tcp://127.0.0.1:{port}")));
+    let host = host.start().await.unwrap();
+    assert!(
+        published.load(Ordering::Relaxed) > 0,
+        "a start that has ended has published"
+    );
+    host.shutdown().await.unwrap();
+}
+
+/// REQ: NET-205
+#[tokio::test]
+async fn an_endpoint_stands_in_the_descriptor_of_its_kind_and_nowhere_else() {
+    let (store, mesh, server) = (MemoryStore::new(), free_port(), free_port());
+    let host = node(store.clone(), "s", |node| {
+        node.listen(format!("tcp://127.0.0.1:{mesh}"))
+    });
+    let host = host.client_server(|channel| {
+        let channel = channel.serve(stock_server(Clerk::new("s")));
+        channel.listen(format!("tcp://127.0.0.1:{server}"))
+    });
+    let host = host.start().await.unwrap();
+    let mut found = 0;
+    for key in keys(&store, &[""]).await {
+        let value = store.read(&Key::new(&key).unwrap()).await.unwrap().found.unwrap().value;
+        let kind = key.split('/').next().unwrap_or_default();
+        assert_eq!(names(&value, mesh), kind == "node", "{key}");
+        assert_eq!(names(&value, server), kind == "server", "{key}");
+        found += usize::from(names(&value, mesh)) + usize::from(names(&value, server));
+    }
+    assert_eq!(found, 2);
+    host.shutdown().await.unwrap();
 }

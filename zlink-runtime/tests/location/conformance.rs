@@ -6,10 +6,12 @@ use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
 use zlink_runtime::location::{
-    Batch, BlobStore, BoxFuture, Key, LocationStore, MemoryStore, OpenError, ProbeError, ReadMany, Scan, Scanned,
-    SqliteBlobStore, SqliteStore, StoreError, Written, probe,
+    Batch, BlobStore, BoxFuture, Key, LocationStore, MemoryStore, OpenError, ProbeError, ReadMany, RedisBlobStore,
+    RedisStore, Scan, Scanned, SqliteBlobStore, SqliteStore, StoreError, Written, probe,
 };
 use zlink_runtime::testing::store::{Provider, case, cases};
+
+use crate::server::Server;
 
 #[derive(Default)]
 struct Memory(Mutex<HashMap<String, MemoryStore>>);
@@ -60,11 +62,35 @@ impl Provider for Sqlite {
     }
 }
 
+/// Records and blobs share the server and the namespace.
+struct Redis(Server);
+
+impl Provider for Redis {
+    fn location(&self, namespace: &str) -> BoxFuture<'_, Result<Arc<dyn LocationStore>, StoreError>> {
+        let (address, namespace) = (self.0.address(), namespace.to_owned());
+        Box::pin(async move {
+            let store = RedisStore::open(&address, &namespace).await.map_err(unavailable)?;
+            Ok(Arc::new(store) as _)
+        })
+    }
+
+    fn blobs(&self, namespace: &str) -> BoxFuture<'_, Result<Option<Arc<dyn BlobStore>>, StoreError>> {
+        let (address, namespace) = (self.0.address(), namespace.to_owned());
+        Box::pin(async move {
+            let store = RedisBlobStore::open(&address, &namespace).await.map_err(unavailable)?;
+            Ok(Some(Arc::new(store) as _))
+        })
+    }
+}
+
 /// Runs the case that is called like the test, on every provider.
 async fn on_all_providers(name: &str) {
     let case = case(name).unwrap_or_else(|| panic!("there is no case {name}"));
     let sqlite = Sqlite(TempDir::new().unwrap());
-    for (provider, what) in [(&Memory::default() as &dyn Provider, "memory"), (&sqlite, "sqlite")] {
+    let redis = Redis(Server::new());
+    let providers: [(&dyn Provider, &str); 3] =
+        [(&Memory::default(), "memory"), (&sqlite, "sqlite"), (&redis, "redis")];
+    for (provider, what) in providers {
         case.run(provider)
             .await
             .unwrap_or_else(|failure| panic!("{what}: {failure}"));
@@ -72,8 +98,8 @@ async fn on_all_providers(name: &str) {
 }
 
 macro_rules! conformance {
-    ($($(#[$doc:meta])* $name:ident;)*) => {
-        $($(#[$doc])* #[tokio::test]
+    ($($(#[$attribute:meta])* $name:ident;)*) => {
+        $($(#[$attribute])*
         async fn $name() {
             on_all_providers(stringify!($name)).await;
         })*
@@ -89,52 +115,76 @@ macro_rules! conformance {
 
 conformance! {
     /// REQ: LS-060, LS-062
+    #[tokio::test]
     conditions_decide;
     /// REQ: LS-060, LS-061
+    #[tokio::test]
     a_conflict_changes_nothing;
     /// REQ: LS-060, LS-024
+    #[tokio::test]
     revisions_increase_and_are_one_per_batch;
     /// REQ: LS-060, LS-072
+    #[tokio::test]
     versions_never_recur;
     /// REQ: LS-060, LS-061
+    #[tokio::test]
     readers_see_whole_batches;
     /// REQ: LS-060, LS-061
+    #[tokio::test]
     no_update_is_lost;
     /// REQ: LS-060, LS-063
+    #[tokio::test]
     a_dropped_future_leaves_all_or_nothing;
     /// REQ: LS-060
+    #[tokio::test]
     what_is_written_is_read;
     /// REQ: LS-060
+    #[tokio::test]
     keys_are_exact;
     /// REQ: LS-060
+    #[tokio::test]
     one_observation_in_the_order_of_the_keys;
     /// REQ: LS-060, LS-064
+    #[tokio::test]
     values_are_their_own;
     /// REQ: LS-060, LS-062
+    #[tokio::test]
     expired_is_missing;
     /// REQ: LS-060, LS-072
+    #[tokio::test]
     time_never_goes_back;
     /// REQ: LS-060
+    #[tokio::test]
     pages_are_ordered_and_complete;
     /// REQ: LS-060
+    #[tokio::test]
     a_prefix_ends_where_it_ends;
     /// REQ: LS-060
+    #[tokio::test]
     pages_are_bounded;
     /// REQ: LS-060, LS-061
+    #[tokio::test]
     a_page_shows_whole_batches;
     /// REQ: LS-060
+    #[tokio::test]
     a_foreign_cursor_is_refused;
     /// REQ: LS-060
+    #[tokio::test]
     the_greatest_of_everything_is_taken;
     /// REQ: LS-060, LS-062
+    #[tokio::test]
     too_many_keys_are_refused;
     /// REQ: LS-060
+    #[tokio::test]
     the_probe_passes_and_leaves_nothing;
     /// REQ: LS-060, LS-062
+    #[tokio::test]
     blobs_are_written_once;
     /// REQ: LS-060
+    #[tokio::test]
     blobs_expire_unless_renewed;
     /// REQ: LS-060, LS-062
+    #[tokio::test]
     blobs_are_bounded;
 }
 

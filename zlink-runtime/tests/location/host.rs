@@ -1,14 +1,14 @@
 //! What a host does with the store it is given: addresses, the probe, and when it lets go.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tempfile::TempDir;
 use zlink_runtime::Host;
 use zlink_runtime::location::{
-    Batch, BoxFuture, Faults, Key, LocationStore, MemoryStore, ReadMany, Scan, Scanned, SqliteStore, StoreError,
-    StoreSource, Written,
+    Batch, BoxFuture, Faults, Key, LocationStore, MemoryStore, Mutation, ReadMany, Scan, Scanned, SqliteStore,
+    StoreError, StoreSource, Written,
 };
 
 use crate::conformance::{Flaw, Flawed};
@@ -35,7 +35,7 @@ async fn mistakes(stores: Vec<StoreSource>) -> Vec<String> {
 async fn a_wrong_address_is_one_of_the_mistakes_of_a_start() {
     for (address, part) in [
         ("sqlite://", "names no file"),
-        ("redis://localhost:6379", "not built yet"),
+        ("rediss://localhost:6379", "TLS"),
         ("etcd://localhost:2379", "not built yet"),
         ("shop.db", "sqlite://path"),
     ] {
@@ -68,33 +68,45 @@ async fn a_store_that_cannot_be_used_fails_the_start() {
     }
 }
 
-/// A store that says when it is dropped.
+/// A store that says when it is dropped, and whether what changes a lease was urgent each time.
 #[derive(Debug)]
-struct Watched(MemoryStore, Arc<AtomicUsize>);
+struct Watched {
+    store: MemoryStore,
+    drops: Arc<AtomicUsize>,
+    renewals: Arc<Mutex<Vec<bool>>>,
+}
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        self.1.fetch_add(1, Ordering::SeqCst);
+        self.drops.fetch_add(1, Ordering::SeqCst);
     }
 }
 
 impl LocationStore for Watched {
     fn read_many<'a>(&'a self, keys: &'a [Key]) -> BoxFuture<'a, Result<ReadMany, StoreError>> {
-        self.0.read_many(keys)
+        self.store.read_many(keys)
     }
     fn write<'a>(&'a self, batch: &'a Batch) -> BoxFuture<'a, Result<Written, StoreError>> {
-        self.0.write(batch)
+        let is_of_lease = |mutation: &Mutation| mutation.key().as_str().starts_with("lease/");
+        if batch.mutations().iter().any(is_of_lease) {
+            self.renewals.lock().unwrap().push(batch.is_urgent());
+        }
+        self.store.write(batch)
     }
     fn scan<'a>(&'a self, scan: &'a Scan) -> BoxFuture<'a, Result<Scanned, StoreError>> {
-        self.0.scan(scan)
+        self.store.scan(scan)
     }
 }
 
-/// REQ: LS-003
+/// REQ: LS-003, LS-031
 #[tokio::test]
-async fn a_host_lets_its_store_go_once_and_last() {
-    let drops = Arc::new(AtomicUsize::new(0));
-    let store = Watched(MemoryStore::new(), Arc::clone(&drops));
+async fn a_host_renews_with_urgency_and_lets_its_store_go_once_and_last() {
+    let (drops, renewals) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::default()));
+    let store = Watched {
+        store: MemoryStore::new(),
+        drops: Arc::clone(&drops),
+        renewals: Arc::clone(&renewals),
+    };
     let host = Host::builder().location_store(store).start().await.unwrap();
     host.shutdown().await.unwrap();
     drop(host);
@@ -108,6 +120,11 @@ async fn a_host_lets_its_store_go_once_and_last() {
         .await
         .expect("the store is let go");
     assert_eq!(drops.load(Ordering::SeqCst), 1);
+    let renewals = renewals.lock().unwrap();
+    assert!(
+        renewals.len() >= 2 && renewals.iter().all(|urgent| *urgent),
+        "{renewals:?}"
+    );
 }
 
 #[tokio::test]

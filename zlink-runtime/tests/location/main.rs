@@ -1,5 +1,5 @@
 //! The stores, through their public surface: the conformance suite on every provider, the faults of the one in memory,
-//! and SQLite files between processes.
+//! SQLite files between processes, and Redis servers in trouble.
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test may")]
 
@@ -9,3 +9,6 @@ mod faults;
 mod files;
 mod host;
 mod kit;
+mod redis_server;
+mod server;
+mod surface;

@@ -8,7 +8,7 @@ use zlink_runtime::PeerState;
 use zlink_runtime::error::HandlerError;
 use zlink_runtime::prelude::*;
 use zlink_runtime::testing::Cluster;
-use zlink_runtime::testing::network::Conditions;
+use zlink_runtime::testing::network::{Conditions, Happened, TraceEvent};
 
 /// Bytes per second and direction.
 const SPEED: u64 = 1_000_000;
@@ -118,5 +118,111 @@ async fn large_replies_over_a_slow_network_do_not_end_the_link() {
     });
     let taken = ready_until_done(&cluster, calls.collect()).await;
     assert!(taken > Duration::from_secs(35), "it was not slow: {taken:?}");
+    cluster.shutdown().await.unwrap();
+}
+
+/// Answers to a paused client of a ClientServer channel go the way that its probes go: however many wait there, and
+/// however often the server pauses it meanwhile, the link stays. What may wait has to get through in the limit of a
+/// probe: a slower network needs a smaller budget.
+///
+/// REQ: NET-913, NET-902, PM-84
+#[tokio::test(start_paused = true)]
+async fn a_client_that_is_paused_beside_many_small_replies_keeps_its_link() {
+    for (speed, budget) in [(SPEED, 4 << 20), (SPEED / 10, 400_000)] {
+        let cluster = Cluster::new(1);
+        cluster.node("server", move |host| {
+            host.max_queued_jobs(64).client_server(|channel| {
+                let channel = channel.listen("tcp://server:1").link_budget(budget);
+                channel.serve(orders_server(Weigher))
+            })
+        });
+        cluster.node("client", move |host| {
+            host.client_server(|channel| {
+                let channel = channel.connect("tcp://server:1").link_budget(budget);
+                channel.client(contract::ORDERS)
+            })
+        });
+        cluster.network().set_usual(Conditions {
+            bytes_per_second: Some(speed),
+            ..Conditions::default()
+        });
+        cluster.start_all().await.unwrap();
+        cluster.ready(Duration::from_secs(10)).await;
+        let end = Instant::now() + Duration::from_secs(40);
+        let calls: Vec<_> = (0..budget / 1000)
+            .map(|_| {
+                let orders = orders_client(&cluster.host("client"));
+                tokio::spawn(async move {
+                    while Instant::now() < end {
+                        let note = Note {
+                            number: 1500,
+                            ..Note::default()
+                        };
+                        orders.ask(note).timeout(Duration::from_secs(300)).await.unwrap();
+                    }
+                })
+            })
+            .collect();
+        let mut pauses = 0;
+        while !calls.iter().all(tokio::task::JoinHandle::is_finished) {
+            let status = cluster.host("client").client_server(contract::ORDERS).unwrap().status();
+            let [peer] = &status.peers[..] else {
+                panic!("{status:?}")
+            };
+            assert_eq!(peer.state, PeerState::Ready, "{peer:?}");
+            assert!(peer.pauses >= pauses, "the link is another one");
+            pauses = peer.pauses;
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        for call in calls {
+            call.await.unwrap();
+        }
+        assert!(pauses > 0, "at {speed}");
+        cluster.shutdown().await.unwrap();
+    }
+}
+
+/// Half a second there and back, in which a link has to be made, admitted and used: all of it within the two seconds
+/// that a handshake and an admission have.
+#[tokio::test(start_paused = true)]
+async fn a_link_over_half_a_second_stands_within_its_limits() {
+    let cluster = Cluster::new(1);
+    for (name, other) in [("client", "server"), ("server", "client")] {
+        cluster.node(name, move |host| {
+            host.mesh("shop", |mesh| {
+                let mesh = mesh.rid(name).listen(format!("tcp://{name}:1"));
+                match name {
+                    "server" => mesh.serve(orders_server(Weigher)),
+                    _ => mesh.connect(format!("tcp://{other}:1")).client(contract::ORDERS),
+                }
+            })
+        });
+    }
+    cluster.network().set_usual(Conditions {
+        latency: Duration::from_millis(250),
+        ..Conditions::default()
+    });
+    cluster.start_all().await.unwrap();
+    let begun = Instant::now();
+    cluster.ready(Duration::from_secs(20)).await;
+    let taken = begun.elapsed();
+    println!("ready after {taken:?}");
+    assert!(
+        taken < Duration::from_millis(2_500),
+        "not at the first attempt: {taken:?}"
+    );
+    let dialled = |event: &TraceEvent| matches!(event.happened, Happened::Dialled { .. });
+    assert_eq!(
+        cluster.network().trace().iter().filter(|event| dialled(event)).count(),
+        2
+    );
+    // It stays, and calls come back.
+    ready_until_done(
+        &cluster,
+        vec![tokio::spawn(tokio::time::sleep(Duration::from_secs(60)))],
+    )
+    .await;
+    let asked = orders_client(&cluster.host("client")).ask(Note::default());
+    assert!(asked.timeout(Duration::from_secs(2)).await.is_ok());
     cluster.shutdown().await.unwrap();
 }

@@ -4,6 +4,7 @@
 
 mod interop;
 mod link;
+mod simulated;
 mod suite;
 #[cfg(feature = "zeromq")]
 mod zeromq;

@@ -38,6 +38,25 @@ fn what_flatc_encodes_we_read() {
     );
 }
 
+/// The other languages are held to these bytes. `ZLINK_BLESS=1` writes them.
+#[test]
+fn the_bytes_of_the_samples_stay() {
+    let hex = |value: &All| -> String {
+        let bytes = encode(value, <[u8]>::to_vec).expect("the sample is legal");
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    };
+    let now = serde_json::json!({ "all": hex(&sample::all()), "least": hex(&sample::least()) });
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/interop/sample.hex.json");
+    if std::env::var_os("ZLINK_BLESS").is_some() {
+        std::fs::write(path, format!("{now:#}\n")).expect("writable");
+    }
+    let there = std::fs::read(path).expect("the file is checked in");
+    assert_eq!(
+        serde_json::from_slice::<serde_json::Value>(&there).expect("the file is JSON"),
+        now
+    );
+}
+
 #[test]
 fn a_value_of_defaults_goes_both_ways() {
     let least = sample::least();

@@ -1,7 +1,7 @@
 //! A call from the queue to its end: what waits there, what it becomes, and what is said where it cannot. It must not know
 //! which link it came over.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -17,6 +17,7 @@ use crate::wire::Span;
 
 use super::super::context::{ChannelTurn, NodeTurn, Turn};
 use super::super::dispatch::Refusal;
+use super::super::flow::{Entered, Flow};
 use super::super::reply::ReplyTo;
 use super::{Entry, Handlers, refuse};
 
@@ -31,12 +32,14 @@ pub(crate) struct CallJob {
     pub(super) deadline: Option<Instant>,
     /// Of a request.
     pub(super) reply: Option<ReplyTo>,
+    /// Where somebody traces.
+    pub(super) flow: Option<Box<Flow>>,
 }
 
 impl Job for CallJob {
     type Turn = CallTurn;
 
-    fn start(self, now: Instant) -> Option<CallTurn> {
+    fn start(mut self, now: Instant) -> Option<CallTurn> {
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             // Its caller has ended it; an answer would find nobody.
             if let Some(reply) = self.reply {
@@ -48,9 +51,10 @@ impl Job for CallJob {
             return None;
         }
         let is_request = self.reply.is_some();
+        let flow = self.flow.take();
         match self.begin() {
             (entry, Ok(running)) => running.map(|running| CallTurn {
-                span: entry.span(),
+                traced: flow.map(|flow| Box::new((entry.span(*flow), *flow))),
                 running,
                 entry,
                 is_request,
@@ -85,18 +89,20 @@ pub(crate) struct CallTurn {
     running: BoxFuture<'static, ()>,
     entry: Arc<Entry>,
     is_request: bool,
-    /// What handlers log stands inside it, where somebody looks.
-    span: Option<Box<tracing::Span>>,
+    /// Where somebody traces: what handlers log stands inside the span, and what they call belongs to the flow.
+    traced: Option<Box<(tracing::Span, Flow)>>,
 }
 
 impl execution::Turn for CallTurn {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(span) = &self.span else {
+        let Some(traced) = &self.traced else {
             return self.running.as_mut().poll(cx);
         };
+        let (span, flow) = traced.as_ref();
+        let _entered = Entered::new(Some(*flow));
         let ended = span.in_scope(|| self.running.as_mut().poll(cx));
         if ended.is_ready() {
-            tracing::debug!(target: "zlink::flow", parent: &**span, phase = "handled");
+            tracing::debug!(target: "zlink::flow", parent: span, phase = "handled", flow_id = %flow.id);
         }
         ended
     }
@@ -131,6 +137,7 @@ impl CallJob {
             payload,
             deadline: _,
             reply,
+            flow: _,
         } = self;
         if let Some(problem) = problem(metadata.of(&record), content_type.of(&record)) {
             let error = Error::not_executed(ErrorKind::ProtocolError, problem);
@@ -144,6 +151,7 @@ impl CallJob {
                 metadata.share(&record)
             },
             correlation: reply.as_ref().map(ReplyTo::correlation),
+            scope: OnceLock::new(),
         };
         let payload = payload.of(&record);
         let request = reply.is_some();

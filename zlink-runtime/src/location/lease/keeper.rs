@@ -416,7 +416,7 @@ impl Keeper {
         conditions.push(self.own.condition(key.clone()));
         mutations.push(Mutation::put(key, value));
         Ok(Attempt {
-            batch: Batch::new(conditions, mutations)?,
+            batch: Batch::new(conditions, mutations)?.urgent(),
             nonce: self.nonce,
             begun: None,
             changes,
@@ -550,7 +550,7 @@ impl Keeper {
         let mut mutations = self.records.removal(self.nonce);
         mutations.push(Mutation::Delete(key.clone()));
         Ok(Attempt {
-            batch: Batch::new([self.own.condition(key)], mutations)?,
+            batch: Batch::new([self.own.condition(key)], mutations)?.urgent(),
             nonce: self.nonce,
             begun: None,
             changes: Vec::new(),

@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension};
-use tokio::sync::mpsc;
 
 use super::Clock;
 use super::file::{File, unavailable};
-use super::thread::Ticket;
+use super::thread::{Jobs, Ticket};
 use super::writer::{signed, unsigned};
 use crate::location::{BlobPut, BlobRef, BlobRenewed, StoreError, StoreTime, StoredBlob};
 
@@ -22,8 +21,8 @@ pub(super) enum BlobJob {
     Delete(Ticket<()>, BlobRef),
 }
 
-pub(super) fn run(file: &File, mut jobs: mpsc::Receiver<BlobJob>, clock: &Clock) {
-    while let Some(job) = jobs.blocking_recv() {
+pub(super) fn run(file: &File, mut jobs: Jobs<BlobJob>, clock: &Clock) {
+    while let Some(job) = jobs.wait() {
         match job {
             BlobJob::Put(ticket, reference, bytes, retention) => change(file, ticket, |connection| {
                 put(connection, &reference, &bytes, clock.now(), retention)

@@ -88,7 +88,7 @@ impl File {
             identity: std::fs::metadata(path).ok().as_ref().and_then(identity),
         };
         // Nothing is changed before the file is known to be ours.
-        let is_new = patiently(until, || file.is_new(kind))?;
+        let is_new = patiently(until, || file.look(kind))?;
         // Several processes may come here at once.
         patiently(until, || file.use_wal().map_err(Trouble::from))?;
         if is_new {
@@ -98,6 +98,16 @@ impl File {
             patiently(until, || file.check_whole())?;
         }
         Ok(file)
+    }
+
+    /// As [`File::is_new`], at one moment: between two looks, another process may make the tables.
+    fn look(&self, kind: Kind) -> Result<bool, Trouble> {
+        self.connection
+            .execute_batch("BEGIN")
+            .map_err(|error| Trouble::of(&error, kind))?;
+        let is_new = self.is_new(kind);
+        self.roll_back();
+        is_new
     }
 
     /// Whether it has no tables yet; an error where it has others than ours.

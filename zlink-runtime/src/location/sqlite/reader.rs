@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension, Row};
-use tokio::sync::mpsc;
 
 use super::Clock;
 use super::file::{File, is_busy, unavailable};
-use super::thread::Ticket;
+use super::thread::{Jobs, Ticket};
 use super::writer::{signed, unsigned};
 use crate::limit::PAGE_BYTES;
 use crate::location::{Cursor, Key, Page, ReadMany, Revision, Scan, Scanned, StoreError, StoreTime, Stored};
@@ -31,10 +30,10 @@ impl From<rusqlite::Error> for Failed {
 /// How long a read waits while somebody recovers the log after a crash; nothing else holds it up.
 const RECOVERY: Duration = Duration::from_secs(1);
 
-pub(super) fn run(file: &File, mut jobs: mpsc::Receiver<Job>, clock: &Clock) {
+pub(super) fn run(file: &File, mut jobs: Jobs<Job>, clock: &Clock) {
     // Refused only for a closed connection.
     let _ = file.connection.busy_timeout(RECOVERY);
-    while let Some(job) = jobs.blocking_recv() {
+    while let Some(job) = jobs.wait() {
         job(file, clock);
     }
 }

@@ -1,7 +1,11 @@
 //! Threads that own a connection, and the queues that lead to them. It must not know what is asked.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::path::Path;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot};
@@ -11,23 +15,98 @@ use crate::location::{OpenError, StoreError};
 
 /// Operations that wait for a thread; more wait for room.
 const WAITING: usize = 256;
+/// The same of those that go first.
+const URGENT: usize = 16;
 
 /// The way to a thread.
-pub(super) struct Queue<J>(mpsc::Sender<J>);
+pub(super) struct Queue<J> {
+    urgent: mpsc::Sender<J>,
+    ordinary: mpsc::Sender<J>,
+}
+
+/// The thread's end of it.
+pub(super) struct Jobs<J> {
+    urgent: mpsc::Receiver<J>,
+    ordinary: mpsc::Receiver<J>,
+}
 
 impl<J> Queue<J> {
+    fn new() -> (Self, Jobs<J>) {
+        let (urgent, urgent_jobs) = mpsc::channel(URGENT);
+        let (ordinary, ordinary_jobs) = mpsc::channel(WAITING);
+        let jobs = Jobs {
+            urgent: urgent_jobs,
+            ordinary: ordinary_jobs,
+        };
+        (Self { urgent, ordinary }, jobs)
+    }
+
     /// Asks the thread; `None` where it has ended.
     pub(super) async fn ask<T>(
         &self,
         timeout: Duration,
         job: impl FnOnce(Ticket<T>) -> J,
     ) -> Option<Result<T, StoreError>> {
-        let room = self.0.reserve().await.ok()?;
+        Self::wait(&self.ordinary, timeout, job).await
+    }
+
+    /// The same, before all that is not urgent, however much of that waits.
+    pub(super) async fn ask_first<T>(
+        &self,
+        timeout: Duration,
+        job: impl FnOnce(Ticket<T>) -> J,
+    ) -> Option<Result<T, StoreError>> {
+        Self::wait(&self.urgent, timeout, job).await
+    }
+
+    async fn wait<T>(
+        queue: &mpsc::Sender<J>,
+        timeout: Duration,
+        job: impl FnOnce(Ticket<T>) -> J,
+    ) -> Option<Result<T, StoreError>> {
+        let room = queue.reserve().await.ok()?;
         let (answer, answered) = oneshot::channel();
         // Too long a time is none.
         let deadline = Instant::now().checked_add(timeout);
         room.send(job(Ticket { answer, deadline }));
         answered.await.ok()
+    }
+}
+
+impl<J> Jobs<J> {
+    /// The next job, once there is one; `None` once nobody can ask any more.
+    pub(super) fn wait(&mut self) -> Option<J> {
+        let next = poll_fn(|cx| match self.urgent.poll_recv(cx) {
+            Poll::Ready(Some(job)) => Poll::Ready(Some(job)),
+            // Both close together: what has come to the first since then is for nobody any more.
+            Poll::Ready(None) | Poll::Pending => self.ordinary.poll_recv(cx),
+        });
+        block_on(next)
+    }
+
+    /// The next job, if there is one now.
+    pub(super) fn next(&mut self) -> Option<J> {
+        self.urgent.try_recv().or_else(|_| self.ordinary.try_recv()).ok()
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Waits for a future on a thread that has no runtime.
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return output;
+        }
+        std::thread::park();
     }
 }
 
@@ -64,9 +143,9 @@ pub(super) fn spawn<J: Send + 'static>(
     name: &str,
     path: &Path,
     kind: Kind,
-    work: impl FnOnce(File, mpsc::Receiver<J>) + Send + 'static,
+    work: impl FnOnce(File, Jobs<J>) + Send + 'static,
 ) -> impl Future<Output = Result<Queue<J>, OpenError>> {
-    let (jobs, waiting) = mpsc::channel(WAITING);
+    let (queue, jobs) = Queue::new();
     let (opened, open) = oneshot::channel();
     let shown = path.display().to_string();
     let path = path.to_owned();
@@ -74,7 +153,7 @@ pub(super) fn spawn<J: Send + 'static>(
         match File::open(&path, kind) {
             Ok(file) => {
                 if opened.send(Ok(())).is_ok() {
-                    work(file, waiting);
+                    work(file, jobs);
                 }
             }
             Err(problem) => drop(opened.send(Err(problem))),
@@ -83,7 +162,7 @@ pub(super) fn spawn<J: Send + 'static>(
     async move {
         started.map_err(|error| OpenError::new(&shown, format!("no thread for it: {error}")))?;
         match open.await {
-            Ok(Ok(())) => Ok(Queue(jobs)),
+            Ok(Ok(())) => Ok(queue),
             Ok(Err(problem)) => Err(OpenError::new(&shown, problem)),
             Err(_) => Err(OpenError::new(&shown, "its thread ended while it was opened")),
         }

@@ -3,11 +3,10 @@
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OptionalExtension, Row};
-use tokio::sync::mpsc;
 
 use super::Clock;
 use super::file::{File, unavailable};
-use super::thread::Ticket;
+use super::thread::{Jobs, Ticket};
 use crate::location::{Batch, Condition, Key, Mutation, Revision, StoreError, StoreTime, Written};
 
 /// No batch joins a transaction that is older.
@@ -26,14 +25,14 @@ pub(super) struct WriteJob {
     pub(super) batch: Batch,
 }
 
-pub(super) fn run(file: &File, mut jobs: mpsc::Receiver<WriteJob>, clock: &Clock) {
+pub(super) fn run(file: &File, mut jobs: Jobs<WriteJob>, clock: &Clock) {
     let (mut batches, mut bytes) = (0, 0);
-    while let Some(first) = jobs.blocking_recv() {
+    while let Some(first) = jobs.wait() {
         let Some(first) = begin(file, first) else { continue };
         let mut group = Group::new(file, clock);
         group.add(first);
         while group.takes_more() {
-            let Ok(job) = jobs.try_recv() else { break };
+            let Some(job) = jobs.next() else { break };
             if !job.ticket.is_gone() {
                 group.add(job);
             }

@@ -161,7 +161,7 @@ fn about(rid: &str) -> NodeInfo {
         channels: Vec::new(),
         endpoint: String::new(),
         security_identity: String::new(),
-        max_message: 1000,
+        max_message: 1 << 20,
         state: NodeState::Serving,
         operations: Operations::default(),
     }
@@ -174,6 +174,7 @@ fn links(transport: &Answering) -> Links {
         permits: HostPermits::new(10),
         flow: None,
         budget: 1000,
+        receive_budget: None,
         upcall: Arc::new(Nobody),
         runtime: tokio::runtime::Handle::current(),
         random: Random::seeded(7),
@@ -233,6 +234,30 @@ async fn what_is_refused_for_good_is_asked_about_once_a_minute() {
         }
         links.abandon();
     }
+}
+
+/// Nothing goes onto a link once this side has said that it needs it no more, nor by way of waiting for room there.
+#[tokio::test(start_paused = true)]
+async fn a_link_that_was_given_up_takes_no_calls() {
+    let transport = Answering::default();
+    transport.answer(admit("peer"));
+    let links = links(&transport);
+    links.connect("tcp://127.0.0.1:1".parse().unwrap(), None);
+    seconds(1).await;
+    let crate::mesh::Lookup::Ready(peer) = links.find(&Rid::new("peer").unwrap()) else {
+        panic!("no link");
+    };
+    let record = Record {
+        head: &[1, 20, 0, 0],
+        payload: &[],
+    };
+    assert_eq!(peer.try_send(Lane::Data, record), Ok(()));
+    assert_eq!(peer.send(Lane::Data, record.head.to_vec()).await, Ok(()));
+    assert!(peer.mark_retire_sent());
+    assert_eq!(peer.try_send(Lane::Data, record), Err(Refused::Closed));
+    assert_eq!(peer.send(Lane::Data, record.head.to_vec()).await, Err(Refused::Closed));
+    assert_eq!(peer.try_send(Lane::Completion, record), Ok(()), "replies still go");
+    links.abandon();
 }
 
 /// Every other refusal is one that the next attempt may not meet: attempts slow down to one in five seconds.

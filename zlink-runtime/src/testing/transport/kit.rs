@@ -28,6 +28,7 @@ pub fn offer(identity: &str, permits: &HostPermits) -> Offer {
         lanes: Lanes::Two,
         max_record: 1 << 20,
         budget: 4 << 20,
+        receive_budget: None,
         permits: permits.clone(),
         flow: Flow::default(),
     }

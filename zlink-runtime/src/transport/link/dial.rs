@@ -30,15 +30,20 @@ pub(super) async fn dial(
     endpoint
         .check_dialable()
         .map_err(|error| unreachable(error.to_string()))?;
-    let connect = async {
-        match timeout(HANDSHAKE_TIME, transport.sockets.connect(endpoint, None)).await {
-            Ok(connected) => connected.map_err(|error| unreachable(error.to_string())),
-            Err(_) => Err(unreachable("it did not answer within two seconds".to_owned())),
-        }
+    let connect = async || match timeout(HANDSHAKE_TIME, transport.sockets.connect(endpoint, None)).await {
+        Ok(connected) => connected.map_err(|error| unreachable(error.to_string())),
+        Err(_) => Err(unreachable("it did not answer within two seconds".to_owned())),
     };
     let mut nonce = Nonce::default();
     getrandom::fill(&mut nonce).map_err(|error| failed(error.to_string()))?;
-    let data = connect.await?;
+    // Over a long way, whatever is done one after the other does not fit into the time there is.
+    let (data, beside) = match offer.lanes {
+        Lanes::Two if transport.sockets.is_one_place(endpoint) => {
+            let (data, beside) = tokio::try_join!(connect(), connect())?;
+            (data, Some(beside))
+        }
+        Lanes::One | Lanes::Two => (connect().await?, None),
+    };
     let since = Instant::now();
     let handshake = async {
         let greeted = |stream: Stream, part| {
@@ -53,10 +58,12 @@ pub(super) async fn dial(
         match offer.lanes {
             Lanes::One => Ok(vec![greeted(data, Part::Whole).await?]),
             Lanes::Two => {
-                // Side by side: over a long way, one after the other would not fit into the time for both.
                 let address = data.address;
                 let beside = async {
-                    let beside = transport.sockets.connect(endpoint, address).await;
+                    let beside = match beside {
+                        Some(beside) => Ok(beside),
+                        None => transport.sockets.connect(endpoint, address).await,
+                    };
                     greeted(beside.map_err(|error| error.to_string())?, Part::Completion).await
                 };
                 let (data, completion) = tokio::try_join!(greeted(data, Part::Data), beside)?;

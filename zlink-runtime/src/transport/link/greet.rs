@@ -54,8 +54,8 @@ pub(super) struct Greeted {
 }
 
 impl Greeted {
-    /// Waits until the peer has closed this lane without a record on it. A dialler greets its data lane first: where
-    /// it closes that one so, the other never comes, and the place of this one is for somebody else.
+    /// Waits until the peer has closed this lane without a record on it: then the other never comes, and the place of
+    /// this one is for somebody else.
     pub(super) fn abandoned(&self) -> impl Future<Output = ()> + Send + use<'_> {
         let (read, holds) = (&self.stream.read, !self.leftover.is_empty());
         async move {

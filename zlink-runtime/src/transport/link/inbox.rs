@@ -10,8 +10,10 @@ use super::chunk::PREFIX;
 use crate::limit::{ALONE_BYTES, COALESCE_BYTES, ROTATION_RECORDS};
 use crate::transport::zmtp::{Command, Decoder, FrameLimits, Head, ZmtpError};
 
-/// Bytes that one read asks for: at first, and at most.
-const READ_BYTES: (usize, usize) = (4 << 10, 64 << 10);
+/// Bytes that the first read asks for.
+const FIRST_READ: usize = 4 << 10;
+/// Bytes that the buffer of a large record is made larger by, at least.
+const GROW_BYTES: usize = 64 << 10;
 /// Records below this many bytes share one copy per rotation; larger ones own theirs.
 const SHARED_BYTES: usize = 1 << 10;
 
@@ -43,6 +45,8 @@ pub(super) struct Inbox {
     buf: Vec<u8>,
     at: usize,
     read: usize,
+    /// Bytes that one read asks for at most.
+    most: usize,
     decoder: Decoder,
     frame_left: usize,
     large: Option<Large>,
@@ -55,11 +59,12 @@ pub(super) struct Inbox {
 
 impl Inbox {
     /// Starts with what the handshake left over.
-    pub(super) fn new(leftover: Vec<u8>, max_record: usize) -> Self {
+    pub(super) fn new(leftover: Vec<u8>, max_record: usize, most: usize) -> Self {
         Self {
             buf: leftover,
             at: 0,
-            read: READ_BYTES.0,
+            read: FIRST_READ.min(most),
+            most,
             decoder: Decoder::new(),
             frame_left: 0,
             large: None,
@@ -174,11 +179,11 @@ impl Inbox {
                 }
                 self.at = start + len;
             } else if len >= ALONE_BYTES {
-                let mut data = Vec::with_capacity(len.min(rest.len().max(READ_BYTES.1)));
+                let mut data = Vec::with_capacity(len.min(rest.len().max(GROW_BYTES)));
                 data.extend_from_slice(rest);
                 self.large = Some(Large { data, len });
                 // The next one is probably as large: what a read brings of it is copied, so it shall bring little.
-                self.read = READ_BYTES.0;
+                self.read = FIRST_READ.min(self.most);
                 self.at = self.buf.len();
             } else {
                 break;
@@ -220,7 +225,7 @@ impl Inbox {
     pub(super) fn room(&mut self) -> impl BufMut + '_ {
         if let Some(Large { data, len }) = &mut self.large {
             if data.len() == data.capacity() {
-                data.reserve_exact(data.len().max(READ_BYTES.1).min(*len - data.len()));
+                data.reserve_exact(data.len().max(GROW_BYTES).min(*len - data.len()));
             }
             let left = (*len - data.len()).min(data.capacity() - data.len());
             return data.limit(left);
@@ -245,9 +250,9 @@ impl Inbox {
             return;
         }
         if count == self.read {
-            self.read = (self.read * 4).min(READ_BYTES.1);
+            self.read = (self.read * 4).min(self.most);
         } else if count < self.read / 4 {
-            self.read = (self.read / 2).max(READ_BYTES.0);
+            self.read = (self.read / 2).max(FIRST_READ.min(self.most));
         }
     }
 }
@@ -255,7 +260,7 @@ impl Inbox {
 /// Runs bytes through the receive side as a connection does, in chunks.
 #[cfg(test)]
 fn receive(bytes: &[u8], chunk: usize, max_record: usize) -> Result<Vec<Bytes>, ZmtpError> {
-    let (mut inbox, mut records) = (Inbox::new(Vec::new(), max_record), Vec::new());
+    let (mut inbox, mut records) = (Inbox::new(Vec::new(), max_record, GROW_BYTES), Vec::new());
     let mut left = bytes;
     loop {
         let many = inbox.scan(|record| record.get(1) == Some(&10), |_| Ok(()))?;
@@ -277,7 +282,7 @@ fn receive(bytes: &[u8], chunk: usize, max_record: usize) -> Result<Vec<Bytes>, 
         let held = inbox.buf.capacity() + inbox.large.as_ref().map_or(0, |large| large.data.capacity());
         let come = bytes.len() - left.len();
         assert!(
-            held <= 4 * come + 4 * READ_BYTES.1,
+            held <= 4 * come + 4 * GROW_BYTES,
             "{held} bytes are held for the {come} that came"
         );
     }

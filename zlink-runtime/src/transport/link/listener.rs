@@ -178,7 +178,7 @@ impl Accepting {
             tokio::select! {
                 biased;
                 other = waiting => other.map_err(|_| "the same lane twice"),
-                () = abandoned, if part == Part::Data => Err("its dialler gave up"),
+                () = abandoned => Err("its dialler gave up"),
             }
         };
         let joined = timeout_at(since + HANDSHAKE_TIME, joined).await;

@@ -145,6 +145,7 @@ impl SendQueue {
         let mut inner = self.inner.lock();
         let charge = record.len() + PREFIX;
         let checked = inner.check(record.len());
+        let mut uncrowded = None;
         if let Some(id) = *ticket {
             let Some(at) = inner.find(id) else {
                 return Poll::Ready(Err(Refused::Closed));
@@ -162,9 +163,7 @@ impl SendQueue {
             }
             let held = inner.waiting.remove(at).map_or(0, |waiting| waiting.charge);
             inner.used += charge.saturating_sub(held);
-            if let Some(waker) = inner.now_uncrowded() {
-                waker.wake();
-            }
+            uncrowded = inner.now_uncrowded();
         } else {
             checked?;
             if inner.is_crowded() || !inner.fits(charge) {
@@ -195,6 +194,7 @@ impl SendQueue {
         let writer = inner.writer.take();
         drop(inner);
         wake(writer);
+        wake(uncrowded);
         Poll::Ready(Ok(()))
     }
 
@@ -478,3 +478,6 @@ impl Inner {
 fn wake(wakers: impl IntoIterator<Item = Waker>) {
     wakers.into_iter().for_each(Waker::wake);
 }
+
+#[cfg(test)]
+mod tests;

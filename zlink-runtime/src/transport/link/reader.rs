@@ -29,6 +29,8 @@ pub(super) struct Unstarted {
     pub(super) lane: usize,
     pub(super) read: Box<dyn ReadHalf>,
     pub(super) leftover: Vec<u8>,
+    /// Bytes that one read asks for at most.
+    pub(super) most: usize,
 }
 
 /// Why a reader stops.
@@ -97,7 +99,11 @@ impl Reader {
         } else {
             Lane::Completion
         };
-        let inbox = Inbox::new(unstarted.leftover, shared.max_record.load(Ordering::Acquire));
+        let inbox = Inbox::new(
+            unstarted.leftover,
+            shared.max_record.load(Ordering::Acquire),
+            unstarted.most,
+        );
         let source = shared.permits.source();
         Self {
             shared,

@@ -3,6 +3,7 @@
 use bytes::BufMut;
 
 use super::inbox::Inbox;
+use crate::limit::RECEIVE_BUDGET_BYTES;
 use crate::wire;
 
 /// One lane's receive side.
@@ -18,7 +19,7 @@ impl Receiver {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            inbox: Inbox::new(Vec::new(), 64 << 10),
+            inbox: Inbox::new(Vec::new(), 64 << 10, RECEIVE_BUDGET_BYTES),
             fed: 0,
             records: 0,
         }

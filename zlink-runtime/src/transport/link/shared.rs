@@ -21,6 +21,7 @@ use super::reader::{self, Reader};
 use super::state::{Phase, State};
 use super::{keeper, writer};
 use crate::id::LinkId;
+use crate::limit::RECEIVE_BUDGET_BYTES;
 use crate::permit::{HostPermits, Permit};
 use crate::transport::sending::{Line, Sending};
 use crate::transport::{
@@ -181,6 +182,7 @@ pub(super) fn open(parts: Parts, offer: &Offer) -> Arc<dyn Link> {
             lane,
             read: greeted.stream.read,
             leftover: greeted.leftover,
+            most: offer.receives(RECEIVE_BUDGET_BYTES),
         });
     }
     drop(life);

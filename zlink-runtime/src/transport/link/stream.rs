@@ -4,7 +4,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -87,6 +87,9 @@ pub(in crate::transport) trait Sockets: fmt::Debug + Send + Sync + 'static {
     /// Connects once; where another connection leads, if `beside` tells.
     fn connect<'a>(&'a self, endpoint: &'a Endpoint, beside: Option<SocketAddr>) -> BoxFuture<'a, io::Result<Stream>>;
 
+    /// Whether all connections to that endpoint lead to one place, whatever `beside` says. A name may have several.
+    fn is_one_place(&self, endpoint: &Endpoint) -> bool;
+
     /// Binds, and tells where.
     fn bind<'a>(&'a self, endpoint: &'a Endpoint) -> BoxFuture<'a, io::Result<(Box<dyn Socket>, Endpoint)>>;
 }
@@ -102,6 +105,11 @@ pub(in crate::transport) trait Socket: Send + Sync {
 pub(super) struct System;
 
 impl Sockets for System {
+    fn is_one_place(&self, endpoint: &Endpoint) -> bool {
+        let host = endpoint.host().map(|host| host.trim_matches(['[', ']']));
+        endpoint.path().is_some() || host.is_some_and(|host| host.parse::<IpAddr>().is_ok())
+    }
+
     fn connect<'a>(&'a self, endpoint: &'a Endpoint, beside: Option<SocketAddr>) -> BoxFuture<'a, io::Result<Stream>> {
         Box::pin(async move {
             if let Some(address) = beside {

@@ -92,14 +92,20 @@ impl End {
     }
 }
 
+/// Where a connection of that number is kept.
+fn place(connection: u64) -> usize {
+    usize::try_from(connection).map_or(usize::MAX, |number| number.wrapping_sub(1))
+}
+
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) random: Random,
     pub(super) usual: Conditions,
     pub(super) paths: BTreeMap<(NodeId, NodeId), Conditions>,
     cut: BTreeSet<(NodeId, NodeId)>,
-    connections: BTreeMap<u64, [End; 2]>,
-    made: u64,
+    /// By their numbers, from 1 on; those that nobody holds an end of are gone.
+    connections: Vec<Option<Box<[End; 2]>>>,
+    open: usize,
     schedule: BTreeMap<(Instant, u64), EndId>,
     scheduled: u64,
     began: Instant,
@@ -113,8 +119,8 @@ impl State {
             usual: Conditions::default(),
             paths: BTreeMap::new(),
             cut: BTreeSet::new(),
-            connections: BTreeMap::new(),
-            made: 0,
+            connections: Vec::new(),
+            open: 0,
             schedule: BTreeMap::new(),
             scheduled: 0,
             began: now,
@@ -162,8 +168,7 @@ impl State {
             return;
         }
         self.note(now, Happened::Healed(from, to));
-        let all: Vec<_> = self.connections.keys().copied().collect();
-        for connection in all {
+        for connection in self.between(|_, _| true) {
             for side in 0..2 {
                 let at = EndId { connection, side };
                 if self.way_to(at) == Some((from, to)) {
@@ -185,8 +190,7 @@ impl State {
         self.usual = Conditions::default();
         self.paths.clear();
         let soon = now + self.usual.latency;
-        let all: Vec<_> = self.connections.keys().copied().collect();
-        for connection in all {
+        for connection in self.between(|_, _| true) {
             for side in 0..2 {
                 let at = EndId { connection, side };
                 let Some(end) = self.end(at) else { continue };
@@ -207,21 +211,22 @@ impl State {
 
     /// Makes a connection.
     pub(super) fn connect(&mut self, from: NodeId, to: NodeId, now: Instant) -> u64 {
-        self.made += 1;
-        let connection = self.made;
         self.connections
-            .insert(connection, [End::new(from, now), End::new(to, now)]);
+            .push(Some(Box::new([End::new(from, now), End::new(to, now)])));
+        self.open += 1;
+        let connection = self.connections.len() as u64;
         self.note(now, Happened::Connected { connection, from, to });
         connection
     }
 
     fn end(&mut self, id: EndId) -> Option<&mut End> {
-        self.connections.get_mut(&id.connection)?.get_mut(id.side)
+        let ends = self.connections.get_mut(place(id.connection))?.as_mut()?;
+        ends.get_mut(id.side)
     }
 
     /// From whom to whom what reaches that end travels.
     fn way_to(&self, id: EndId) -> Option<(NodeId, NodeId)> {
-        let ends = self.connections.get(&id.connection)?;
+        let ends = self.connections.get(place(id.connection))?.as_ref()?;
         Some((ends.get(1 - id.side)?.node, ends.get(id.side)?.node))
     }
 
@@ -340,8 +345,9 @@ impl State {
     /// The connections between two nodes, in either direction.
     pub(super) fn between(&self, between: impl Fn(NodeId, NodeId) -> bool) -> Vec<u64> {
         let chosen = |ends: &[End; 2]| between(ends[0].node, ends[1].node) || between(ends[1].node, ends[0].node);
-        let chosen = self.connections.iter().filter(|(_, ends)| chosen(ends));
-        chosen.map(|(connection, _)| *connection).collect()
+        let numbered = (1..).zip(&self.connections);
+        let chosen = numbered.filter(|(_, ends)| ends.as_ref().is_some_and(|ends| chosen(ends)));
+        chosen.map(|(connection, _)| connection).collect()
     }
 
     pub(super) fn poll_readable(&mut self, id: EndId, cx: &Context<'_>) -> Poll<io::Result<()>> {
@@ -467,19 +473,18 @@ impl State {
 
     /// Forgets a connection that nobody holds an end of.
     fn forget(&mut self, connection: u64) {
-        if self
-            .connections
-            .get(&connection)
-            .is_some_and(|ends| ends.iter().all(End::is_closed))
-        {
-            self.connections.remove(&connection);
+        let Some(ends) = self.connections.get_mut(place(connection)) else {
+            return;
+        };
+        if ends.as_ref().is_some_and(|ends| ends.iter().all(End::is_closed)) {
+            *ends = None;
+            self.open -= 1;
         }
     }
 
     /// Every end at that node closes as the end of a process closes it; what still holds one finds it broken.
     pub(super) fn kill(&mut self, node: NodeId, now: Instant, wakes: &mut Wakes) {
-        let all: Vec<_> = self.connections.keys().copied().collect();
-        for connection in all {
+        for connection in self.between(|_, _| true) {
             for side in 0..2 {
                 let id = EndId { connection, side };
                 if self.end(id).is_none_or(|end| end.node != node) {
@@ -497,6 +502,6 @@ impl State {
 
     /// How many connections have an end that is open.
     pub(super) fn len(&self) -> usize {
-        self.connections.len()
+        self.open
     }
 }

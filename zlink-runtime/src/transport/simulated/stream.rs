@@ -76,6 +76,10 @@ fn place(endpoint: &Endpoint, node: &str) -> String {
 }
 
 impl Sockets for NodeSockets {
+    fn is_one_place(&self, _: &Endpoint) -> bool {
+        true
+    }
+
     fn connect<'a>(&'a self, endpoint: &'a Endpoint, _: Option<SocketAddr>) -> BoxFuture<'a, io::Result<Stream>> {
         Box::pin(async move {
             self.network.drive();

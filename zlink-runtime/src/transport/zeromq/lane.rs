@@ -18,7 +18,7 @@ use super::socket::Work;
 use crate::limit::{ALONE_BYTES, COALESCE_BYTES};
 use crate::permit::Flow;
 use crate::transport::sending::Line;
-use crate::transport::{LinkStats, Record, Refused};
+use crate::transport::{LinkStats, Offer, Record, Refused};
 
 /// What goes out.
 struct Out {
@@ -108,7 +108,7 @@ impl Out {
 }
 
 impl LaneIo {
-    pub(super) fn new(identity: Bytes, work: mpsc::UnboundedSender<Work>, budget: usize, max_record: usize) -> Self {
+    pub(super) fn new(identity: Bytes, work: mpsc::UnboundedSender<Work>, offer: &Offer) -> Self {
         let out = Out {
             control: VecDeque::new(),
             owed: 0,
@@ -121,15 +121,15 @@ impl LaneIo {
             paused: false,
             closed: false,
             ended: false,
-            budget,
-            max_record,
+            budget: offer.budget,
+            max_record: offer.max_record,
             stats: LinkStats::default(),
         };
         Self {
             identity,
             work,
             scheduled: AtomicBool::new(false),
-            budget,
+            budget: offer.receives(offer.budget),
             out: Mutex::new(out),
             inbox: Mutex::default(),
             arrived: Notify::new(),

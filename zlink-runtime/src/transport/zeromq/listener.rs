@@ -160,7 +160,7 @@ impl Accepting {
         let Some(work) = self.work.upgrade() else { return };
         let now = Instant::now();
         let offer = &self.offer;
-        let lane = Arc::new(LaneIo::new(identity.clone(), work, offer.budget, offer.max_record));
+        let lane = Arc::new(LaneIo::new(identity.clone(), work, offer));
         lane.limit(hello.budget);
         self.lanes.insert(identity, Arc::downgrade(&lane));
         let half = Half {

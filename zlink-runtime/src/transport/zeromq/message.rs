@@ -48,7 +48,7 @@ impl Hello {
             link,
             generation: offer.generation,
             socket: offer.socket,
-            budget: offer.budget as u64,
+            budget: offer.receives(offer.budget) as u64,
             identity: offer.identity.clone(),
         }
     }

@@ -314,7 +314,7 @@ pub(super) async fn dial(
         let monitor = monitor!(socket);
         socket.connect(&name).await.map_err(|error| error.to_string())?;
         let (work, works) = mpsc::unbounded_channel();
-        let lane = Arc::new(LaneIo::new(Bytes::new(), work, offer.budget, offer.max_record));
+        let lane = Arc::new(LaneIo::new(Bytes::new(), work, &offer));
         dialling.lock().lanes.push((Arc::downgrade(&lane), None));
         let hears = Dialled {
             lane: Arc::downgrade(&lane),

@@ -103,6 +103,18 @@ impl Events {
             .count()
     }
 
+    /// What the events that have all of these texts in them say in the field `name`, in their order.
+    pub(crate) fn field(&self, parts: &[&str], name: &str) -> Vec<Option<String>> {
+        let lines = self.lines.lock();
+        let found = lines.iter().filter(|line| parts.iter().all(|part| line.contains(part)));
+        let name = format!(" {name}=");
+        let value = |line: &String| {
+            let (_, rest) = line.split_once(&name)?;
+            Some(rest.split(' ').next().unwrap_or(rest).to_owned())
+        };
+        found.map(value).collect()
+    }
+
     /// Waits for an event with all of these texts in it.
     #[track_caller]
     pub(crate) fn heard(&self, parts: &'static [&'static str]) -> impl Future<Output = ()> + use<> {

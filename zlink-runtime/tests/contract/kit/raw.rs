@@ -153,6 +153,7 @@ fn offer(rid: &str, generation: u64, socket: SocketType, permits: &HostPermits) 
         },
         max_record: 1 << 20,
         budget: 4 << 20,
+        receive_budget: None,
         permits: permits.clone(),
         flow: Flow::default(),
     }

@@ -11,8 +11,8 @@ use zlink_runtime::error::{CallError, ErrorKind, Execution};
 use zlink_runtime::transport::Lane;
 
 use crate::kit::{
-    Desk, Events, SHOP, WAYS, Way, at_rest, calling, client, correlation_of, encoded, failure, node, note, raw_client,
-    raw_server, reply_to, rid_of, serving, settle, soon, spawn, timeout_of, until,
+    Desk, Events, SHOP, Stopwatch, WAYS, Way, at_rest, calling, client, correlation_of, encoded, failure, node, note,
+    raw_client, raw_server, reply_to, rid_of, serving, settle, soon, spawn, timeout_of, until,
 };
 
 /// REQ: MSG-101, MSG-105, PM-98
@@ -345,10 +345,10 @@ async fn the_nearest_timeout_holds() {
     });
     let c = c.start().await.unwrap();
     crate::kit::linked(&c, &rid_of(&s)).await;
-    let begin = tokio::time::Instant::now();
+    let watch = Stopwatch::start();
     let end = failure(soon("the deadline", orders_client(&c).ask(note("never", 0))).await);
     assert_eq!(end, (ErrorKind::DeadlineExceeded, Execution::Unknown));
-    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+    assert!(!watch.is_past(Duration::from_secs(5)));
 }
 
 /// REQ: MSG-204
@@ -359,11 +359,11 @@ async fn who_comes_later_gets_only_what_is_left() {
         raw.announce(1, true);
         until("the pause", || paused(&c)).await;
         let begin = tokio::time::Instant::now();
-        let waiting = spawn(orders_client(&c).ask(note("", 1)).timeout(Duration::from_secs(2)));
+        let waiting = spawn(orders_client(&c).ask(note("", 1)).timeout(Duration::from_secs(20)));
         until("half a second", || begin.elapsed() > Duration::from_millis(500)).await;
         raw.announce(2, false);
         let left = timeout_of(&raw.heard(RecordKind::ChannelRequest).await);
-        assert!(left <= 1_500, "{left} ms are left of 2,000 after 500");
+        assert!(left <= 19_500, "{left} ms are left of 20,000 after 500");
         waiting.abort();
     }
 }

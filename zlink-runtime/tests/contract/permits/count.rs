@@ -17,7 +17,7 @@ use zlink_runtime::{JobProfile, JobQueueStatus};
 use super::narrow;
 use crate::kit::{
     ANY, Craft, Desk, Events, Gate, Raw, SHOP, WAYS, Way, answer, at_rest, calling, encoded, endpoint, heavy, hello_of,
-    linked, node, note, raw_client, reply_to, rid_of, serving, settle, soon, spawn, until,
+    linked, node, note, on_cpu, raw_client, reply_to, rid_of, serving, settle, soon, spawn, until,
 };
 
 fn told(number: u64) -> Vec<u8> {
@@ -285,12 +285,6 @@ async fn without_a_permit_nothing_more_is_received() {
         let c = calling(way, "c", &s, |host| host).await;
         soon("the next", orders_client(&c).ask(note("", 0))).await.unwrap();
     }
-}
-
-/// Nanoseconds this thread has been on a processor.
-fn on_cpu() -> u64 {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-    stat.split_whitespace().next().unwrap().parse().unwrap()
 }
 
 /// REQ: PM-36, PM-27

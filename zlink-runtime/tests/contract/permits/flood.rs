@@ -9,8 +9,8 @@ use zlink_runtime::error::ErrorKind;
 
 use super::narrow;
 use crate::kit::{
-    Craft, Desk, SHOP, WAYS, Way, at_rest, calling, endpoint, failure, heavy, linked, node, note, raw_client, rid_of,
-    settle, soon, spawn, until, until_within,
+    Craft, Desk, SHOP, Stopwatch, WAYS, Way, at_rest, calling, endpoint, failure, heavy, linked, node, note,
+    raw_client, rid_of, settle, soon, spawn, until, until_within,
 };
 
 /// REQ: PM-91, PM-96, PM-100, PM-37, PM-73, PM-20
@@ -80,7 +80,7 @@ async fn a_host_under_many_times_its_capacity() {
     assert_eq!(desk.runs(), 1);
 
     // Requests end with their deadline, on time, with no other error.
-    let begin = Instant::now();
+    let (begin, watch) = (Instant::now(), Stopwatch::start());
     let late: Vec<_> = (0..10)
         .map(|number| {
             spawn(
@@ -98,7 +98,7 @@ async fn a_host_under_many_times_its_capacity() {
     }
     let took = begin.elapsed();
     assert!(
-        took >= Duration::from_millis(190) && took < Duration::from_secs(3),
+        took >= Duration::from_millis(190) && !watch.is_past(Duration::from_secs(3)),
         "{took:?}"
     );
     // Replies flow, to the full host and from it.
@@ -157,7 +157,7 @@ async fn a_host_under_many_times_its_capacity() {
     assert!(!s.status().jobs.paused);
 }
 
-/// REQ: PM-101, PM-91, PM-100, MSG-103
+/// REQ: PM-101, PM-91, PM-100, MSG-103, MSG-809
 #[tokio::test]
 async fn large_messages_wait_at_their_sender() {
     const SENDS: u64 = 200;

@@ -8,7 +8,7 @@ use zlink_generated::contract::{Brief, Note, OrdersHandler, desk_client, orders_
 use zlink_runtime::error::ErrorKind;
 use zlink_runtime::prelude::*;
 
-use crate::kit::{Craft, Desk, Events, SHOP, Way, at_rest, failure, node, note, raw_client, until, until_within};
+use crate::kit::{Craft, Desk, SHOP, Way, at_rest, failure, node, note, raw_client, until, until_within};
 
 /// Sends `number` messages to its own node, one after the other, and remembers what did not arrive.
 #[derive(Clone, Default)]
@@ -96,33 +96,4 @@ async fn below_eight_permits_the_deadline_is_left() {
     );
     until("the others", || desk.runs() + failed.len() == 20).await;
     at_rest(&[&s]).await;
-}
-
-/// A host in which nothing starts for five seconds says so, once.
-///
-/// REQ: OB-24
-#[tokio::test]
-async fn a_host_that_stands_still_is_told_once() {
-    let (desk, events) = (Desk::new("s"), Events::collect());
-    let s = node("s", |mesh| mesh.serve(orders_server(desk.clone()).dispatch_limit(1)));
-    let s = s.max_queued_jobs(2).start().await.unwrap();
-    let raw = raw_client(Way::Mesh, "raw", &s).await;
-    let warned = || events.count(&["zlink.runtime.host.saturation_stall"]);
-    for number in 0..4 {
-        raw.say(
-            &Craft::send("orders", "contract.orders.tell")
-                .message(&note("hold", number))
-                .record(),
-        );
-    }
-    until("all to be in use", || s.status().jobs.in_use() == 2).await;
-    assert!(!s.status().jobs.stalled);
-    until_within(Duration::from_secs(15), "the warning", || warned() == 1).await;
-    assert!(s.status().jobs.stalled);
-    desk.gate().release(1);
-    desk.reached(2).await;
-    assert!(!s.status().jobs.stalled, "something has started");
-    desk.gate().open();
-    at_rest(&[&s]).await;
-    assert_eq!((warned(), s.status().jobs.stalled), (1, false));
 }

@@ -1,0 +1,105 @@
+// One call on its way out, and its one end. It must not know sockets or which server is picked.
+
+import type { Bytes } from "./codec.js";
+import { CallError } from "./errors.js";
+import type { Link } from "./link.js";
+import type { Operation } from "./record.js";
+
+/** What a call is made of. */
+export interface CallParts {
+  readonly operation: Operation;
+  /** The packet name, as text. */
+  readonly packet: string;
+  readonly metadata: Bytes;
+  readonly payload: Bytes;
+  /** How long it may take as a whole, for a request; how long it may wait, for a one-way message that has a limit. */
+  readonly timeoutMs: number | undefined;
+  readonly isRequest: boolean;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** A call. Whatever ends it first is its end; what comes later changes nothing. */
+export class Call {
+  readonly parts: CallParts;
+  /** When it ends at the latest, as `performance.now()` counts. */
+  readonly deadline: number | undefined;
+  /** The link whose queue or table holds it. */
+  link: Link | undefined;
+  /** Its correlation, once a link has taken it. */
+  correlation: number | undefined;
+  #ended = false;
+  /** A link has taken it: a handler may run. */
+  #taken = false;
+  readonly #timer: NodeJS.Timeout | undefined;
+  readonly #abort: (() => void) | undefined;
+  readonly #resolve: (payload: Bytes) => void;
+  readonly #reject: (error: unknown) => void;
+  readonly #forget: (call: Call) => void;
+
+  /** `forget` is told once that the call has ended. */
+  constructor(
+    parts: CallParts,
+    resolve: (payload: Bytes) => void,
+    reject: (error: unknown) => void,
+    forget: (call: Call) => void,
+  ) {
+    this.parts = parts;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#forget = forget;
+    const { timeoutMs, signal } = parts;
+    this.deadline = timeoutMs === undefined ? undefined : performance.now() + timeoutMs;
+    this.#timer = timeoutMs === undefined ? undefined : setTimeout(() => this.#expired(), timeoutMs);
+    if (signal !== undefined) {
+      this.#abort = () => {
+        if (this.#end()) this.#reject(signal.reason);
+      };
+      signal.addEventListener("abort", this.#abort, { once: true });
+    }
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** What is left of its time in whole milliseconds, at least 1. */
+  timeLeft(): number {
+    return Math.max(1, Math.floor((this.deadline ?? 0) - performance.now()));
+  }
+
+  /** A link has taken it, and it can be sent to nobody else. That ends a one-way message. */
+  taken(): void {
+    this.#taken = true;
+    if (!this.parts.isRequest && this.#end()) this.#resolve(new Uint8Array());
+  }
+
+  /** Its reply came. */
+  replied(payload: Bytes): void {
+    if (this.#end()) this.#resolve(payload);
+  }
+
+  /** It failed, with an error that says whether it ran, or was made wrongly. */
+  failed(error: Error): void {
+    if (this.#end()) this.#reject(error);
+  }
+
+  /** Something ended it that does not know how far it came. */
+  stopped(kind: "DeadlineExceeded" | "ShuttingDown" | "Unavailable", text: string): void {
+    this.failed(new CallError(kind, this.#taken ? "Unknown" : "NotExecuted", text));
+  }
+
+  #expired(): void {
+    // Timers may fire a moment early; the deadline is what was promised.
+    const what = this.parts.isRequest ? "no reply came in time" : "no server and room for it was there in time";
+    this.stopped("DeadlineExceeded", this.#taken ? what : `${what}; it was not sent`);
+  }
+
+  #end(): boolean {
+    if (this.#ended) return false;
+    this.#ended = true;
+    clearTimeout(this.#timer);
+    if (this.#abort !== undefined) this.parts.signal?.removeEventListener("abort", this.#abort);
+    this.#forget(this);
+    return true;
+  }
+}

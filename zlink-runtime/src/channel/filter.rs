@@ -1,0 +1,244 @@
+//! Filters: what a host puts around every handler of its channels and nodes. A filter sees the context of a message, never
+//! the message; it must not know which handler it stands before, nor how an answer travels.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use crate::error::HandlerError;
+use crate::id::{ChannelName, MeshName, PacketName, Rid};
+use crate::message::metadata::MetadataView;
+use crate::transport::BoxFuture;
+
+use super::context::{ChannelTurn, CorrelationId, MessageKind, NodeTurn, Turn};
+use super::outbound::{Caller, Outbound, sealed};
+use super::scope::HandlerScope;
+
+/// Stands around every handler of a host's channels and nodes: [`HostBuilder::filter`](crate::HostBuilder::filter)
+/// registers one. It runs within the message's turn, once its payload is decoded.
+///
+/// # Examples
+/// ```
+/// use std::time::Instant;
+/// use zlink_runtime::prelude::*;
+/// use zlink_runtime::{Filter, FilterContext, Next};
+///
+/// struct OnlyTenants;
+///
+/// impl Filter for OnlyTenants {
+///     async fn handle(&self, context: &FilterContext<'_>, next: Next<'_>) -> Result<(), HandlerError> {
+///         if context.metadata().get("tenant").is_none() {
+///             return Ok(()); // a request is answered with `Rejected`
+///         }
+///         let begun = Instant::now();
+///         let ended = next.run().await; // the next filter, or the handler
+///         println!("{} took {:?}", context.packet_name(), begun.elapsed());
+///         ended
+///     }
+/// }
+///
+/// let host = Host::builder().filter(OnlyTenants);
+/// ```
+pub trait Filter: Send + Sync + 'static {
+    /// Lets a message through by running `next`, or ends it by not doing so.
+    ///
+    /// A request is answered once the outermost filter has returned: with the handler's reply, if the handler came to one
+    /// and no filter failed. Without a run of the handler it is answered with `Rejected`, whatever is returned here. A
+    /// one-way message that is not let through ends.
+    ///
+    /// # Errors
+    /// As a handler's: a request fails with `InternalFailure`, of a one-way message a record is left. A handler's own
+    /// failure comes out of `next` and should be returned; held back, it stays one.
+    fn handle(
+        &self,
+        context: &FilterContext<'_>,
+        next: Next<'_>,
+    ) -> impl Future<Output = Result<(), HandlerError>> + Send;
+}
+
+/// The filters of a host, in the order in which they were registered. Empty where there is none.
+pub(crate) type Filters = Arc<[Arc<dyn AnyFilter>]>;
+
+/// A filter whose type is known inside only.
+pub(crate) trait AnyFilter: Send + Sync {
+    fn handle<'s, 'a: 's>(
+        &'s self,
+        context: &'s FilterContext<'a>,
+        next: Next<'a>,
+    ) -> BoxFuture<'s, Result<(), HandlerError>>;
+}
+
+impl<F: Filter> AnyFilter for F {
+    fn handle<'s, 'a: 's>(
+        &'s self,
+        context: &'s FilterContext<'a>,
+        next: Next<'a>,
+    ) -> BoxFuture<'s, Result<(), HandlerError>> {
+        Box::pin(Filter::handle(self, context, next))
+    }
+}
+
+/// What stands within all filters: a handler that has not begun.
+#[allow(unreachable_pub, reason = "a public trait that users cannot name speaks of it")]
+pub type Within<'a> = Pin<&'a mut (dyn Future<Output = Result<(), HandlerError>> + Send)>;
+
+/// The rest of a message's way: the filters after this one, then the handler. Running it uses it up, so that no handler
+/// runs twice.
+#[must_use = "a message is not handled unless this is run"]
+pub struct Next<'a> {
+    filters: &'a [Arc<dyn AnyFilter>],
+    context: FilterContext<'a>,
+    handler: Within<'a>,
+}
+
+impl<'a> Next<'a> {
+    /// All of it, for the turn that `context` tells of.
+    pub(super) fn new(context: FilterContext<'a>, handler: Within<'a>) -> Self {
+        Self {
+            filters: context.turn().entry.filters(),
+            context,
+            handler,
+        }
+    }
+
+    /// Goes on to the next filter or to the handler, and ends with its result. Dropped before its end, it ends the handler
+    /// where that stands: a request then fails with `InternalFailure`.
+    pub fn run(self) -> impl Future<Output = Result<(), HandlerError>> + Send + use<'a> {
+        match self.filters.split_first() {
+            Some((first, filters)) => Rest::Filter(Box::pin(async move {
+                let context = self.context;
+                first.handle(&context, Next { filters, ..self }).await
+            })),
+            None => Rest::Handler(self.handler),
+        }
+    }
+}
+
+impl fmt::Debug for Next<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Next")
+            .field("filters", &self.filters.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a [`Next`] becomes.
+enum Rest<'a> {
+    Filter(BoxFuture<'a, Result<(), HandlerError>>),
+    Handler(Within<'a>),
+}
+
+impl Future for Rest<'_> {
+    type Output = Result<(), HandlerError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.get_mut() {
+            Rest::Filter(filter) => filter.as_mut().poll(cx),
+            Rest::Handler(handler) => handler.as_mut().poll(cx),
+        }
+    }
+}
+
+/// What a filter is told of a message, and through which it calls others.
+#[derive(Clone, Copy, Debug)]
+pub struct FilterContext<'a>(Seen<'a>);
+
+#[derive(Clone, Copy, Debug)]
+enum Seen<'a> {
+    Channel(&'a ChannelTurn),
+    Node(&'a NodeTurn),
+}
+
+impl<'a> FilterContext<'a> {
+    pub(super) fn of_channel(turn: &'a ChannelTurn) -> Self {
+        Self(Seen::Channel(turn))
+    }
+
+    pub(super) fn of_node(turn: &'a NodeTurn) -> Self {
+        Self(Seen::Node(turn))
+    }
+
+    fn turn(&self) -> &'a Turn {
+        match self.0 {
+            Seen::Channel(turn) => &turn.turn,
+            Seen::Node(turn) => &turn.turn,
+        }
+    }
+
+    /// The channel that was called; `None` for Node direct.
+    #[must_use]
+    pub fn channel(&self) -> Option<&'a ChannelName> {
+        match self.0 {
+            Seen::Channel(turn) => Some(&turn.channel),
+            Seen::Node(_) => None,
+        }
+    }
+
+    /// For Node direct, the mesh that the caller named.
+    #[must_use]
+    pub fn mesh(&self) -> Option<&'a MeshName> {
+        match self.0 {
+            Seen::Channel(_) => None,
+            Seen::Node(turn) => Some(&turn.mesh),
+        }
+    }
+
+    /// For Node direct, the node that called.
+    #[must_use]
+    pub fn source(&self) -> Option<&'a Rid> {
+        match self.0 {
+            Seen::Channel(_) => None,
+            Seen::Node(turn) => Some(&turn.source),
+        }
+    }
+
+    /// Whether somebody waits for a reply.
+    #[must_use]
+    pub fn kind(&self) -> MessageKind {
+        self.turn().kind()
+    }
+
+    /// The name on the wire that chose the handler.
+    #[must_use]
+    pub fn packet_name(&self) -> &'a PacketName {
+        &self.turn().entry.packet
+    }
+
+    /// The encoding the message came in.
+    #[must_use]
+    pub fn content_type(&self) -> &'a str {
+        crate::message::CONTENT_TYPE
+    }
+
+    /// What the caller set, unchangeable.
+    #[must_use]
+    pub fn metadata(&self) -> MetadataView<'a> {
+        self.turn().metadata()
+    }
+
+    /// The request's correlation; `None` for a one-way message.
+    #[must_use]
+    pub fn correlation(&self) -> Option<CorrelationId> {
+        self.turn().correlation()
+    }
+
+    /// What the filters and the handler of this message share.
+    #[must_use]
+    pub fn scope(&self) -> &'a HandlerScope {
+        self.turn().scope()
+    }
+}
+
+impl sealed::Caller for FilterContext<'_> {
+    fn outbound(&self) -> &Outbound {
+        &self.turn().entry.outbound
+    }
+
+    fn in_turn(&self) -> bool {
+        true
+    }
+}
+
+impl Caller for FilterContext<'_> {}

@@ -1,0 +1,130 @@
+//! Which gate a callback runs under, and what it may do there: the table of the contract as data.
+//!
+//! It knows the ways owners can share gates, by the contract's names for them, and nothing of what an owner is.
+
+use std::sync::Arc;
+
+use super::gate::{Inner, Ready};
+use super::owner::Owner;
+use super::queue::Phase;
+use super::{Job, Workers};
+use crate::sync::lock;
+
+/// How the owners of one unit share gates. Chosen where a factory is registered, and never changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// One gate for everything in it.
+    #[default]
+    SpotWide,
+    /// A gate for its own lane, one for each member, one for each timer name.
+    PerActor,
+    /// A gate for its own lane with its timers, and one for each member.
+    Entry,
+    /// One gate; it has no members.
+    Instance,
+}
+
+/// What kind of callback runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Callback {
+    /// Packets, requests, subscriptions and ticks of the unit's own lane.
+    Unit,
+    /// Packets and requests of a member.
+    Member,
+    /// Ticks of a member.
+    MemberTimer,
+    /// Join, leave, closing, and the like, of either.
+    Lifecycle,
+    /// Factories, `configure`, relocation adapters.
+    Build,
+}
+
+/// What a callback may do beside its own work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Offers {
+    /// Wait with Yield.
+    pub(crate) yields: bool,
+    /// Register a Join for its end.
+    pub(crate) joins: bool,
+    /// Signal that its unit is ready to move; where the unit was registered for that.
+    pub(crate) ready: bool,
+}
+
+impl Mode {
+    /// What `callback` may do in a unit of this mode; `signaled` is whether its application says when it may move.
+    pub(crate) fn offers(self, callback: Callback, signaled: bool) -> Offers {
+        let shared = matches!(self, Mode::SpotWide | Mode::Instance);
+        let works = matches!(callback, Callback::Unit | Callback::Member | Callback::MemberTimer);
+        let has_members = self != Mode::Instance;
+        Offers {
+            yields: works && shared && (has_members || callback == Callback::Unit),
+            joins: matches!(callback, Callback::Unit | Callback::Member) && has_members,
+            ready: works && self == Mode::SpotWide && signaled,
+        }
+    }
+}
+
+/// A unit: an owner with its own lane, and its members, under the gates of its mode.
+pub(crate) struct Unit<J: Job> {
+    mode: Mode,
+    phase: Phase,
+    lane: Owner<J>,
+}
+
+impl<J: Job> Unit<J> {
+    /// A unit that runs what it admits.
+    pub(crate) fn new(workers: &Workers, mode: Mode) -> Self {
+        Self::in_phase(workers.ready(), mode, Phase::Open)
+    }
+
+    /// A unit that is being restored: it holds what it admits until its [`Arrival`](super::Arrival) opens it.
+    pub(crate) fn arriving(workers: &Workers, mode: Mode) -> Self {
+        Self::in_phase(workers.ready(), mode, Phase::Holding)
+    }
+
+    pub(super) fn in_phase(ready: &Arc<Ready>, mode: Mode, phase: Phase) -> Self {
+        let lane = Owner::first(Inner::new(ready.clone(), 1, false, false, phase), false);
+        Self { mode, phase, lane }
+    }
+
+    /// How its owners share gates.
+    pub(crate) fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// The owner of its own lane.
+    pub(crate) fn lane(&self) -> &Owner<J> {
+        &self.lane
+    }
+
+    /// A new member, whose jobs are one at a time under way, from start to end. `None` where the mode has none.
+    pub(crate) fn member(&self) -> Option<Owner<J>> {
+        match self.mode {
+            Mode::Instance => None,
+            Mode::SpotWide => {
+                let (at, serial) = lock(&self.lane.gate.state).add(true, self.phase);
+                let gate = self.lane.gate.clone();
+                Some(Owner {
+                    gate,
+                    at,
+                    serial,
+                    claims: true,
+                })
+            }
+            Mode::PerActor | Mode::Entry => Some(self.alone(true)),
+        }
+    }
+
+    /// The owner that the ticks of a new timer name go to.
+    pub(crate) fn timer(&self) -> Owner<J> {
+        match self.mode {
+            Mode::PerActor => self.alone(false),
+            Mode::SpotWide | Mode::Entry | Mode::Instance => self.lane.clone(),
+        }
+    }
+
+    fn alone(&self, claims: bool) -> Owner<J> {
+        let ready = self.lane.gate.host().clone();
+        Owner::first(Inner::new(ready, 1, false, claims, self.phase), claims)
+    }
+}

@@ -1,0 +1,171 @@
+//! Threads for computing: a bounded number, a bounded queue before them, and none of them while nothing is to be done.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::oneshot;
+
+use super::{Submitted, WorkCall, failed};
+use crate::error::{Error, ErrorKind, HandlerError};
+use crate::execution::guarded;
+use crate::limit::{CPU_IDLE, CPU_QUEUE};
+
+/// The CPU workers of one host. Clones are the same pool; with the last one, its threads end.
+#[derive(Clone)]
+pub(crate) struct CpuPool(Arc<Handle>);
+
+struct Handle(Arc<Inner>);
+
+struct Inner {
+    threads: usize,
+    queue: usize,
+    idle: Duration,
+    state: Mutex<State>,
+    work: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Box<dyn FnOnce() + Send>>,
+    threads: usize,
+    /// Of these, those that run nothing: each takes one of what waits, once it comes to it.
+    free: usize,
+    closed: bool,
+}
+
+impl CpuPool {
+    /// As many threads as the machine bears: twice its processors, at least two.
+    pub(crate) fn new() -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        Self::with((2 * processors).max(2), CPU_QUEUE, CPU_IDLE)
+    }
+
+    pub(crate) fn with(threads: usize, queue: usize, idle: Duration) -> Self {
+        Self(Arc::new(Handle(Arc::new(Inner {
+            threads: threads.max(1),
+            queue,
+            idle,
+            state: Mutex::new(State::default()),
+            work: Condvar::new(),
+        }))))
+    }
+
+    /// Work that computes.
+    ///
+    /// # Errors
+    /// Of the call: `CapacityExceeded` where 1,024 wait, `DeadlineExceeded`, `InternalFailure` where it fails or panics,
+    /// `ShuttingDown`.
+    pub(crate) fn run<T, F>(&self, work: F) -> WorkCall<T>
+    where
+        T: Send + 'static,
+        F: FnOnce() -> Result<T, HandlerError> + Send + 'static,
+    {
+        let pool = self.clone();
+        WorkCall::new(move || {
+            let (tell, outcome) = oneshot::channel();
+            let work = Box::new(move || {
+                // Withdrawn, or too late: nobody waits for it.
+                if tell.is_closed() {
+                    return;
+                }
+                let result = match guarded(work) {
+                    Ok(Ok(value)) => Ok(value),
+                    Ok(Err(error)) => Err(failed(Ok(error))),
+                    Err(panic) => Err(failed(Err(panic))),
+                };
+                // A result that comes late is thrown away, by whoever drops it.
+                drop(guarded(|| drop(tell.send(result))));
+            });
+            pool.0.0.submit(work)?;
+            Ok(Submitted { outcome, _task: None })
+        })
+    }
+
+    /// Threads at work or waiting for some.
+    pub(crate) fn threads(&self) -> usize {
+        self.0.0.state.lock().threads
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock();
+        state.closed = true;
+        let waiting = std::mem::take(&mut state.waiting);
+        drop(state);
+        drop(waiting);
+        self.0.work.notify_all();
+    }
+}
+
+impl Inner {
+    fn submit(self: &Arc<Self>, work: Box<dyn FnOnce() + Send>) -> Result<(), Error> {
+        let mut state = self.state.lock();
+        if state.waiting.len() >= self.queue + state.free && state.threads == self.threads {
+            let text = format!("{} pieces of CPU work wait already", self.queue);
+            return Err(Error::not_executed(ErrorKind::CapacityExceeded, text));
+        }
+        let begins = state.free <= state.waiting.len() && state.threads < self.threads;
+        state.threads += usize::from(begins);
+        state.free += usize::from(begins);
+        state.waiting.push_back(work);
+        drop(state);
+        if begins {
+            return self.spawn();
+        }
+        self.work.notify_one();
+        Ok(())
+    }
+
+    fn spawn(self: &Arc<Self>) -> Result<(), Error> {
+        let inner = self.clone();
+        let thread = std::thread::Builder::new().name("zlink-cpu".into());
+        let Err(error) = thread.spawn(move || inner.work()) else {
+            return Ok(());
+        };
+        let mut state = self.state.lock();
+        state.threads -= 1;
+        state.free -= 1;
+        // With other threads it waits for one of them; alone it would wait for nobody.
+        if state.threads > 0 {
+            return Ok(());
+        }
+        let waiting = std::mem::take(&mut state.waiting);
+        drop(state);
+        drop(waiting);
+        let text = format!("the system gives no thread for CPU work: {error}");
+        Err(Error::not_executed(ErrorKind::InternalFailure, text))
+    }
+
+    fn work(&self) {
+        let mut state = self.state.lock();
+        loop {
+            if let Some(work) = state.waiting.pop_front() {
+                state.free -= 1;
+                drop(state);
+                drop(guarded(work));
+                state = self.state.lock();
+                state.free += 1;
+                continue;
+            }
+            if state.closed {
+                break;
+            }
+            let late = self.work.wait_until(&mut state, Instant::now() + self.idle).timed_out();
+            if late && state.waiting.is_empty() {
+                break;
+            }
+        }
+        state.threads -= 1;
+        state.free -= 1;
+    }
+}
+
+impl fmt::Debug for CpuPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CpuPool").field("threads", &self.threads()).finish()
+    }
+}

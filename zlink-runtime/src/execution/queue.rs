@@ -1,0 +1,294 @@
+//! The queue of one owner: its two lanes, and what keeps work in them from starting.
+//!
+//! It knows no gate and no lock: its gate asks what may start, under the gate's lock.
+
+use std::collections::VecDeque;
+
+use super::Job;
+use super::lane::Lane;
+use crate::error::ErrorKind;
+use crate::permit::Permit;
+
+/// One entry of an application lane.
+pub(super) enum Entry<J> {
+    /// A job, and its permit; backlog that moved here gets one when it is its turn.
+    Work(J, Option<Permit>),
+    /// A turn that gave its gate back and goes on, by its place.
+    Resume(u32),
+    /// A barrier: what came after it waits for its end.
+    Barrier,
+}
+
+/// Whether what is admitted may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Open,
+    /// Jobs are admitted and stay; turns that were accepted go on to their end.
+    Sealed,
+    /// The same, and the queue is a bounded hold: jobs in it have no permits.
+    Holding,
+}
+
+pub(super) struct Queue<J: Job> {
+    /// Tells it from an earlier owner in the same place.
+    pub(super) serial: u32,
+    /// One job at a time is under way, from its start to its end, also while it has given its gate back.
+    claims: bool,
+    busy: bool,
+    /// Whether it stands in its gate's line for the lane.
+    pub(super) in_line: [bool; 2],
+    pub(super) stopped: bool,
+    phase: Phase,
+    /// Why nothing is admitted, or `None`.
+    pub(super) closed: Option<ErrorKind>,
+    barrier: bool,
+    /// Where a turn that holds the claim goes on.
+    resume: Option<u32>,
+    /// Turns that wait in the lane to go on.
+    resumes: u32,
+    /// Turns that have started and not ended.
+    pub(super) active: u32,
+    pub(super) panicked: u32,
+    pub(super) admitted: u64,
+    application: VecDeque<Entry<J>>,
+    lifecycle: VecDeque<J>,
+    /// Records that a source relayed from before its boundary.
+    pub(super) relayed: Vec<J>,
+}
+
+/// What a gate runs next for an owner.
+pub(super) enum Taken<J> {
+    Job(J, Option<Permit>),
+    Resume(u32),
+}
+
+impl<J: Job> Queue<J> {
+    pub(super) fn new(serial: u32, claims: bool, phase: Phase) -> Self {
+        Self {
+            serial,
+            claims,
+            busy: false,
+            in_line: [false; 2],
+            stopped: false,
+            phase,
+            closed: None,
+            barrier: false,
+            resume: None,
+            resumes: 0,
+            active: 0,
+            panicked: 0,
+            admitted: 0,
+            application: VecDeque::new(),
+            lifecycle: VecDeque::new(),
+            relayed: Vec::new(),
+        }
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    pub(super) fn set_phase(&mut self, phase: Phase) {
+        self.phase = phase;
+    }
+
+    pub(super) fn push(&mut self, job: J, permit: Option<Permit>) {
+        self.admitted += 1;
+        self.application.push_back(Entry::Work(job, permit));
+    }
+
+    /// Adds lifecycle work, unless there is too much of it.
+    pub(super) fn push_lifecycle(&mut self, job: J, limit: usize) -> Result<(), J> {
+        if self.lifecycle.len() >= limit {
+            return Err(job);
+        }
+        self.admitted += 1;
+        self.lifecycle.push_back(job);
+        Ok(())
+    }
+
+    /// A turn that gave its gate back may go on: as the claim's own next job, else behind what waits already.
+    pub(super) fn push_resume(&mut self, place: u32) {
+        if self.claims {
+            self.resume = Some(place);
+        } else {
+            self.resumes += 1;
+            self.application.push_back(Entry::Resume(place));
+        }
+    }
+
+    /// Whether the lane has something that may start now.
+    #[inline]
+    pub(super) fn is_ready(&self, lane: Lane) -> bool {
+        if self.stopped {
+            return false;
+        }
+        if self.busy {
+            return lane == Lane::Application && self.resume.is_some();
+        }
+        match lane {
+            Lane::Lifecycle => !self.lifecycle.is_empty(),
+            Lane::Application => match self.application.front() {
+                None => false,
+                Some(Entry::Work(_, Some(_))) if self.phase == Phase::Open => true,
+                _ => self.resumes > 0,
+            },
+        }
+    }
+
+    /// Takes what may start now.
+    #[inline]
+    pub(super) fn take(&mut self, lane: Lane) -> Option<Taken<J>> {
+        if !self.is_ready(lane) {
+            return None;
+        }
+        if let Some(place) = self.resume.take() {
+            return Some(Taken::Resume(place));
+        }
+        let taken = match lane {
+            Lane::Lifecycle => self.lifecycle.pop_front().map(|job| Taken::Job(job, None)),
+            Lane::Application => self.take_application(),
+        };
+        if let Some(Taken::Job(..)) = taken {
+            self.active += 1;
+            self.busy = self.claims;
+        }
+        taken
+    }
+
+    fn take_application(&mut self) -> Option<Taken<J>> {
+        let open = self.phase == Phase::Open;
+        if !matches!(self.application.front(), Some(Entry::Work(_, Some(_))) if open) {
+            // Whatever keeps jobs back, turns that have begun go on.
+            let at = self
+                .application
+                .iter()
+                .position(|entry| matches!(entry, Entry::Resume(_)))?;
+            let Some(Entry::Resume(place)) = self.application.remove(at) else {
+                return None;
+            };
+            self.resumes -= 1;
+            return Some(Taken::Resume(place));
+        }
+        match self.application.pop_front()? {
+            Entry::Work(job, permit) => Some(Taken::Job(job, permit)),
+            Entry::Resume(_) | Entry::Barrier => None,
+        }
+    }
+
+    /// Whether the lane holds anything, ready or not.
+    pub(super) fn has(&self, lane: Lane) -> bool {
+        match lane {
+            Lane::Application => !self.application.is_empty() || self.resume.is_some(),
+            Lane::Lifecycle => !self.lifecycle.is_empty(),
+        }
+    }
+
+    /// Whether the next job came without a permit and waits for one.
+    pub(super) fn wants_permit(&self) -> bool {
+        matches!(self.application.front(), Some(Entry::Work(_, None))) && self.phase == Phase::Open
+    }
+
+    /// Gives the next job the permit it waits for.
+    pub(super) fn give(&mut self, permit: Permit) -> Result<(), Permit> {
+        match self.application.front_mut() {
+            Some(Entry::Work(_, place @ None)) if self.phase == Phase::Open => {
+                *place = Some(permit);
+                Ok(())
+            }
+            _ => Err(permit),
+        }
+    }
+
+    /// A turn has ended.
+    pub(super) fn ended(&mut self, panicked: bool) {
+        self.active -= 1;
+        self.panicked += u32::from(panicked);
+        self.busy = false;
+    }
+
+    /// Jobs that have not started.
+    pub(super) fn waiting(&self) -> usize {
+        let others = self.resumes as usize + usize::from(self.barrier);
+        self.application.len() - others.min(self.application.len()) + self.lifecycle.len() + self.relayed.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.application.is_empty() && self.lifecycle.is_empty() && self.relayed.is_empty()
+    }
+
+    /// Whether no turn is under way, no lifecycle work waits and no barrier stands: from a seal on it stays so.
+    pub(super) fn at_boundary(&self) -> bool {
+        self.active == 0 && self.lifecycle.is_empty() && !self.barrier
+    }
+
+    /// Whether what is asked of an owner that ends or moves has come about: all has ended, or is at the boundary.
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.at_boundary() && (self.phase != Phase::Open || self.closed.is_some() && self.is_empty())
+    }
+
+    /// Whether it is closed and all of it has ended.
+    pub(super) fn is_drained(&self) -> bool {
+        self.closed.is_some() && self.active == 0 && self.is_empty()
+    }
+
+    pub(super) fn is_barred(&self) -> bool {
+        self.barrier
+    }
+
+    /// Places the barrier behind what waits, or before it.
+    pub(super) fn bar(&mut self, before: bool) {
+        self.barrier = true;
+        if before {
+            self.application.push_front(Entry::Barrier);
+        } else {
+            self.application.push_back(Entry::Barrier);
+        }
+    }
+
+    pub(super) fn unbar(&mut self) {
+        self.barrier = false;
+        self.application.retain(|entry| !matches!(entry, Entry::Barrier));
+    }
+
+    /// Takes every job of the application lane out, in order. What else is in it stays.
+    pub(super) fn take_jobs(&mut self) -> Vec<(J, Option<Permit>)> {
+        let (mut jobs, mut rest) = (Vec::new(), VecDeque::new());
+        for entry in std::mem::take(&mut self.application) {
+            match entry {
+                Entry::Work(job, permit) => jobs.push((job, permit)),
+                other => rest.push_back(other),
+            }
+        }
+        self.application = rest;
+        jobs
+    }
+
+    /// Puts jobs before all that waits: they were accepted earlier.
+    pub(super) fn put_before(&mut self, jobs: impl IntoIterator<Item = (J, Option<Permit>)>) {
+        let behind = std::mem::take(&mut self.application);
+        self.application = jobs.into_iter().map(|(job, permit)| Entry::Work(job, permit)).collect();
+        self.application.extend(behind);
+    }
+
+    /// Takes out all that has not started: it will not.
+    pub(super) fn clear(&mut self) -> Vec<(J, Option<Permit>)> {
+        let mut jobs = self.take_jobs();
+        jobs.extend(self.lifecycle.drain(..).map(|job| (job, None)));
+        jobs.extend(self.relayed.drain(..).map(|job| (job, None)));
+        self.application.clear();
+        self.resumes = 0;
+        self.resume = None;
+        jobs
+    }
+
+    /// Gives memory back that an idle owner does not need.
+    pub(super) fn shrink(&mut self) {
+        if self.application.is_empty() {
+            self.application = VecDeque::new();
+        }
+        if self.lifecycle.is_empty() {
+            self.lifecycle = VecDeque::new();
+        }
+    }
+}

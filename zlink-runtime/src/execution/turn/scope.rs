@@ -1,0 +1,164 @@
+//! One turn under way, as everything that its handler calls sees it: which gate it holds, and what it registered for
+//! its end.
+//!
+//! It is published to the thread for as long as a poll lasts, and nowhere else.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::sync::Arc;
+
+use super::Ended;
+use crate::error::{Error, ErrorKind};
+use crate::execution::defer::Deferrals;
+use crate::execution::mode::Offers;
+use crate::execution::owner::OwnerKey;
+use crate::execution::{Job, Owner};
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Mutex, MutexGuard, lock};
+
+thread_local! {
+    static CURRENT: RefCell<Option<Arc<Scope>>> = const { RefCell::new(None) };
+}
+
+/// What is known of a turn from its start to its end.
+pub(crate) struct Scope {
+    owner: OwnerKey,
+    /// Whether its gate lets in no other turn.
+    exclusive: bool,
+    /// Whether its owner's next job waits for its end, whatever becomes of the gate.
+    claims: bool,
+    offers: Offers,
+    /// Its gate is given back with the end of this poll, unless that changes.
+    yielded: AtomicBool,
+    /// A call that it waits for with Yield is being polled.
+    in_yield: AtomicBool,
+    ended: AtomicBool,
+    deferrals: Mutex<Deferrals>,
+}
+
+impl Scope {
+    /// The scope of a turn of `owner` that may do what `offers` says.
+    pub(crate) fn new<J: Job>(owner: &Owner<J>, offers: Offers) -> Arc<Self> {
+        Arc::new(Self {
+            owner: owner.key(),
+            exclusive: owner.gate.is_exclusive(),
+            claims: owner.claims(),
+            offers,
+            yielded: AtomicBool::new(false),
+            in_yield: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+            deferrals: Mutex::new(Deferrals::default()),
+        })
+    }
+
+    /// The turn that is being polled on this thread.
+    pub(crate) fn current() -> Option<Arc<Self>> {
+        CURRENT.with_borrow(Clone::clone)
+    }
+
+    /// Does `work` as a part of this turn.
+    pub(super) fn enter<T>(self: &Arc<Self>, work: impl FnOnce() -> T) -> T {
+        struct Back(Option<Arc<Scope>>);
+        impl Drop for Back {
+            fn drop(&mut self) {
+                let inner = CURRENT.replace(self.0.take());
+                drop(inner);
+            }
+        }
+        // The threads of a model share what is of one thread here.
+        if cfg!(any(zlink_loom, zlink_shuttle)) {
+            return work();
+        }
+        let _back = Back(CURRENT.replace(Some(self.clone())));
+        work()
+    }
+
+    /// Whether its gate was given back with the last poll.
+    pub(crate) fn has_yielded(&self) -> bool {
+        self.yielded.load(Ordering::Acquire)
+    }
+
+    pub(super) fn set_yielded(&self, yielded: bool) {
+        self.yielded.store(yielded, Ordering::Release);
+    }
+
+    /// Polls a call that is waited for with Yield.
+    pub(super) fn in_yield<T>(&self, work: impl FnOnce() -> T) -> T {
+        struct Back<'a>(&'a AtomicBool);
+        impl Drop for Back<'_> {
+            fn drop(&mut self) {
+                self.0.store(false, Ordering::Relaxed);
+            }
+        }
+        self.in_yield.store(true, Ordering::Relaxed);
+        let _back = Back(&self.in_yield);
+        work()
+    }
+
+    pub(crate) fn offers(&self) -> Offers {
+        self.offers
+    }
+
+    pub(crate) fn owner(&self) -> OwnerKey {
+        self.owner
+    }
+
+    /// Whether it may still register anything, and what it has registered so far.
+    pub(in crate::execution) fn deferrals(&self) -> Option<MutexGuard<'_, Deferrals>> {
+        let deferrals = lock(&self.deferrals);
+        (!self.ended.load(Ordering::Relaxed)).then_some(deferrals)
+    }
+
+    /// Whether this turn would wait for itself if it waited for an answer of `target`.
+    fn waits_on_itself(&self, target: OwnerKey) -> bool {
+        let itself = self.claims && self.owner == target;
+        let barred = lock(&self.deferrals).bars(target);
+        let gated = self.exclusive && !self.in_yield.load(Ordering::Relaxed) && self.owner.shares_gate(target);
+        itself || barred || gated
+    }
+
+    pub(super) fn end(&self, ended: Ended) {
+        let deferrals = {
+            let mut deferrals = lock(&self.deferrals);
+            self.ended.store(true, Ordering::Relaxed);
+            std::mem::take(&mut *deferrals)
+        };
+        deferrals.settle(ended == Ended::Well);
+    }
+}
+
+/// Whether the turn that runs here may wait for an answer of `target`. Outside of turns, whoever asks may.
+///
+/// # Errors
+/// `InvalidOperation` where the answer could only come after the wait for it.
+pub(crate) fn may_wait_for<J: Job>(target: &Owner<J>) -> Result<(), Error> {
+    match Scope::current() {
+        Some(scope) if scope.waits_on_itself(target.key()) => Err(Error::not_executed(
+            ErrorKind::InvalidOperation,
+            "the handler would wait for itself: the target can run only after it",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Whether an operation of the framework may begin here.
+///
+/// # Errors
+/// `InvalidOperation` where the turn that runs here has signalled that its unit is ready to move.
+pub(crate) fn may_begin() -> Result<(), Error> {
+    match Scope::current() {
+        Some(scope) if lock(&scope.deferrals).is_ready() => Err(Error::not_executed(
+            ErrorKind::InvalidOperation,
+            "the handler has said that its unit is ready to move; nothing may begin after that",
+        )),
+        _ => Ok(()),
+    }
+}
+
+impl fmt::Debug for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope")
+            .field("offers", &self.offers)
+            .finish_non_exhaustive()
+    }
+}

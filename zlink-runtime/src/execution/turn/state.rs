@@ -1,0 +1,149 @@
+//! The state of an owner's object: at rest in its cell between turns, in the hands of the turn that holds its gate
+//! otherwise.
+//!
+//! It moves by ownership, behind one pointer; no lock is held while anything of the user's runs.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use super::Scope;
+use crate::error::{Error, ErrorKind};
+use crate::execution::owner::OwnerKey;
+use crate::execution::{Job, Owner};
+use crate::sync::{Mutex, lock};
+
+/// Where a state rests. Clones are the same cell.
+pub(crate) struct StateCell<S>(Arc<Cell<S>>);
+
+struct Cell<S> {
+    owner: OwnerKey,
+    state: Mutex<Option<Box<S>>>,
+}
+
+impl<S> Clone for StateCell<S> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<S> StateCell<S> {
+    /// The cell of `owner`'s object.
+    pub(crate) fn new<J: Job>(owner: &Owner<J>, state: S) -> Self {
+        Self(Arc::new(Cell {
+            owner: owner.key(),
+            state: Mutex::new(Some(Box::new(state))),
+        }))
+    }
+
+    /// Takes the state out for good: its owner has ended. `None` while a turn has it.
+    pub(crate) fn take(&self) -> Option<Box<S>> {
+        lock(&self.0.state).take()
+    }
+
+    fn put(&self, state: Box<S>) {
+        let old = lock(&self.0.state).replace(state);
+        debug_assert!(old.is_none(), "one state, in one place");
+    }
+}
+
+impl<S> fmt::Debug for StateCell<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StateCell")
+    }
+}
+
+/// One turn, with the state while it holds its gate.
+pub(crate) struct OwnTurn<S: Send + 'static> {
+    cell: StateCell<S>,
+    state: Option<Box<S>>,
+    scope: Arc<Scope>,
+    /// The state of another object under the same gate.
+    loan: Option<Box<dyn Any + Send>>,
+}
+
+/// A state that goes back to its cell when its borrower needs it no more.
+struct Loan<T> {
+    cell: StateCell<T>,
+    state: Option<Box<T>>,
+}
+
+impl<T> Drop for Loan<T> {
+    fn drop(&mut self) {
+        if let Some(state) = self.state.take() {
+            self.cell.put(state);
+        }
+    }
+}
+
+impl<S: Send + 'static> OwnTurn<S> {
+    /// Takes the state: its gate is held from here on.
+    pub(super) fn begin(cell: StateCell<S>, scope: Arc<Scope>) -> Self {
+        let state = cell.take();
+        Self {
+            cell,
+            state,
+            scope,
+            loan: None,
+        }
+    }
+
+    pub(super) fn scope(&self) -> &Arc<Scope> {
+        &self.scope
+    }
+
+    /// The state. A yield that was left behind is over.
+    ///
+    /// # Panics
+    /// Where another turn has the state: two would hold one gate.
+    pub(super) fn state(&mut self) -> &mut S {
+        self.stay();
+        self.state.as_mut().expect("who holds the gate has the state")
+    }
+
+    /// The state of another object under this turn's gate.
+    ///
+    /// # Errors
+    /// `InvalidOperation` where it is under another gate.
+    pub(super) fn lend<T: Send + 'static>(&mut self, cell: &StateCell<T>) -> Result<&mut T, Error> {
+        self.stay();
+        self.loan = None;
+        let elsewhere = || Error::not_executed(ErrorKind::InvalidOperation, "that state is under another gate");
+        if !self.scope.owner().shares_gate(cell.0.owner) {
+            return Err(elsewhere());
+        }
+        let state = cell.take().ok_or_else(elsewhere)?;
+        let loan = Loan {
+            cell: cell.clone(),
+            state: Some(state),
+        };
+        let loan = self.loan.insert(Box::new(loan)).downcast_mut::<Loan<T>>();
+        loan.and_then(|loan| loan.state.as_deref_mut()).ok_or_else(elsewhere)
+    }
+
+    /// Gives the gate back with the end of this poll, and what it guards at once.
+    pub(super) fn leave(&mut self) {
+        self.loan = None;
+        if let Some(state) = self.state.take() {
+            self.cell.put(state);
+        }
+        self.scope.set_yielded(true);
+    }
+
+    /// Keeps the gate, whatever was said before.
+    pub(super) fn stay(&mut self) {
+        self.scope.set_yielded(false);
+        if self.state.is_none() {
+            self.state = self.cell.take();
+        }
+    }
+}
+
+impl<S: Send + 'static> Drop for OwnTurn<S> {
+    fn drop(&mut self) {
+        self.loan = None;
+        if let Some(state) = self.state.take() {
+            self.cell.put(state);
+        }
+    }
+}

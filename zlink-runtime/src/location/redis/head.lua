@@ -1,0 +1,32 @@
+-- Before every script on records. A namespace is four keys of one slot:
+--   state    hash: `epoch`, drawn when the namespace was made; `revision`, of the last batch
+--   records  hash: key to `revision:expiry:value`, both numbers in decimals, the expiry empty where there is none
+--   order    sorted set of the keys, all of one score, so in the order of their bytes
+--   expiry   sorted set of the keys that expire, by milliseconds
+-- ARGV begins with the epoch, the revision and the time that the asker has seen.
+-- An answer is {word, time, last revision, the rest}.
+local state, records, order, expiry = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+
+-- Numbers stay below 2^53, where they are exact.
+local function text(number)
+  return string.format('%.0f', number)
+end
+
+local clock = redis.call('TIME')
+local micros = tonumber(clock[1]) * 1000000 + tonumber(clock[2])
+local now = math.max(math.floor(micros / 1000), tonumber(ARGV[3]))
+
+local found = redis.call('HMGET', state, 'epoch', 'revision')
+local last = tonumber(found[2] or '0')
+if found[1] ~= ARGV[1] or last < tonumber(ARGV[2]) then
+  return {'lost', text(now), text(last), {found[1] or ''}}
+end
+
+-- The revision of a value that has not expired, else false.
+local function version(stored)
+  if not stored then
+    return false
+  end
+  local revision, ends = string.match(stored, '^(%d+):(%d*):')
+  return (ends == '' or tonumber(ends) > now) and revision
+end

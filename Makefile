@@ -3,14 +3,15 @@
 CARGO ?= cargo
 SOAK  ?= 600
 LOOM   = RUSTFLAGS="--cfg zlink_loom" $(CARGO) test --target-dir target/loom -p zlink-runtime --lib
+SHUTTLE = RUSTFLAGS="--cfg zlink_shuttle" $(CARGO) test --target-dir target/shuttle -p zlink-runtime --lib
 BENCH  = $(CARGO) run --release --manifest-path bench/Cargo.toml --target-dir target/bench --quiet --
 
-.PHONY: demo test check fmt lint rust-test loom docs bench bench-full bench-instructions soak fuzz fuzz-seeds generate mutants
+.PHONY: demo test check fmt lint rust-test loom shuttle docs bench bench-full bench-generators bench-instructions soak fuzz fuzz-seeds generate mutants
 
 demo:
 	$(CARGO) run --release --quiet -p billing-demo
 
-test: check rust-test loom fuzz-seeds docs
+test: check rust-test loom shuttle fuzz-seeds docs
 
 check: fmt lint
 	$(CARGO) test --quiet -p zlink-runtime --test house
@@ -27,19 +28,27 @@ rust-test:
 loom:
 	$(LOOM) --release loom_
 
+shuttle:
+	$(SHUTTLE) shuttle_
+
 docs:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --all-features --no-deps
 
 bench:
 	$(BENCH) run
 
-bench-full:
+bench-full: bench-generators
 	$(BENCH) run --full
+
+# Beside tonic-build, in the dev profile that build scripts run in; with 500 services it takes minutes.
+bench-generators:
+	$(CARGO) run --manifest-path bench/generator/Cargo.toml --target-dir target/bench-generator --quiet -- target/bench-generator/work $(SERVICES)
 
 bench-instructions:
 	$(BENCH) instructions
 
 soak: fuzz
+	$(LOOM) --release -- --ignored soak_loom_
 	ZLINK_SOAK_SECONDS=$(SOAK) $(CARGO) test --workspace --all-features --release -- --ignored --nocapture --test-threads=1 soak
 
 fuzz:

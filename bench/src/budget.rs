@@ -37,6 +37,8 @@ pub fn of(table: &str) -> Vec<Budget> {
         "micro permits, alone" => vec![("ns", AtMost(60.0))],
         "micro permits, 4 threads" => vec![("ns", AtMost(200.0))],
         "micro select-one" => vec![("ns", AtMost(25.0))],
+        "owners, idle" => vec![("bytes each", AtMost(600.0))],
+        "owners, 1 → 1" => vec![("M/s", AtLeast(10.0))],
         "codec decode" => vec![("ns", AtMostOf(0.75, "prost"))],
         _ => Vec::new(),
     }

@@ -6,6 +6,7 @@ mod budget;
 mod codec;
 mod instructions;
 mod micro;
+mod owners;
 mod process;
 mod remote;
 mod report;
@@ -23,11 +24,12 @@ use process::Mode;
 use sample::Effort;
 
 const USAGE: &str = "\
-zlink-bench run [--full] [--rounds N] [--only PART,...]   parts: remote oneway codec micro
+zlink-bench run [--full] [--rounds N] [--only PART,...]   parts: remote oneway codec micro owners
 zlink-bench drive PEER MODE PART [--full]                 modes: 1cpu 2cpu split; peers: raw tonic tarpc zlink mesh
 zlink-bench serve PEER MODE
 zlink-bench codec [--full]
 zlink-bench micro [--full]
+zlink-bench owners [--full]
 zlink-bench instructions
 zlink-bench in-process PART COUNT TASKS                  parts: remote oneway";
 
@@ -41,6 +43,7 @@ fn main() -> Result<(), Failure> {
         ["serve", peer, mode] => remote::serve(peer, Mode::parse(mode)?),
         ["codec"] => codec::measure(effort),
         ["micro"] => micro::measure(effort),
+        ["owners"] => owners::measure(effort),
         ["instructions"] => instructions::report(),
         ["in-process", part, count, tasks] => remote::in_process(part, count.parse()?, tasks.parse()?),
         _ => Err(USAGE.into()),

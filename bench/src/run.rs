@@ -35,6 +35,7 @@ fn round(parts: &[&str]) -> Vec<Vec<&'static str>> {
     }
     jobs.extend(parts.contains(&"codec").then(|| vec!["codec"]));
     jobs.extend(parts.contains(&"micro").then(|| vec!["micro"]));
+    jobs.extend(parts.contains(&"owners").then(|| vec!["owners"]));
     jobs
 }
 
@@ -80,7 +81,8 @@ default runtime on two processors; `split`: a thread and a processor each. CPU: 
 
 pub fn run(effort: Effort, arguments: &[String]) -> Result<(), Failure> {
     let rounds: u32 = option(arguments, "--rounds").unwrap_or(effort.pick("9", "5")).parse()?;
-    let parts: Vec<&str> = option(arguments, "--only").unwrap_or("remote,oneway,codec,micro").split(',').collect();
+    let parts: Vec<&str> =
+        option(arguments, "--only").unwrap_or("remote,oneway,codec,micro,owners").split(',').collect();
     let machine = machine();
     let begin = Instant::now();
     let (mut samples, mut failures) = (Vec::new(), Vec::new());

@@ -2,6 +2,8 @@
 //!
 //! They see neither syntax nor each other.
 
+#[cfg(feature = "cli")]
+pub mod docs;
 pub mod flatbuffers;
 #[cfg(feature = "cli")]
 pub mod python;

@@ -10,6 +10,7 @@ mod fmt;
 mod generate;
 mod init;
 mod paths;
+mod schema;
 mod templates;
 
 use std::ffi::OsString;
@@ -53,7 +54,7 @@ enum Command {
         #[arg(long, value_enum, default_value_t = Format::Human)]
         format: Format,
     },
-    /// Generates code: one file per namespace, imports included.
+    /// Generates code or documentation: a file per namespace, imports included.
     ///
     /// Writes nothing while anything is wrong with a schema, and no file that would stay as it is. In a Rust package,
     /// `zlink_codegen::compile` in build.rs does this by itself.
@@ -61,7 +62,8 @@ enum Command {
         /// Schemas, or folders: every `*.yaml` below one that is not a lock.
         #[arg(required = true)]
         paths: Vec<PathBuf>,
-        /// The language: `rust`, `python`, `typescript`, or `fbs` for the schema language of flatc.
+        /// The language: `rust`, `python`, `typescript`, or `fbs` for the schema language of flatc; `docs` for Markdown
+        /// with an index, `mermaid` or `dot` for the picture of who calls whom alone.
         #[arg(long, value_enum)]
         lang: Lang,
         /// The folder for the files; it is made where there is none.
@@ -121,6 +123,8 @@ enum Command {
         /// The code, `ZL0401` or `0401`.
         code: String,
     },
+    /// Prints the JSON Schema of the schema language, with which an editor completes and checks.
+    Schema,
     /// Creates a project: a schema, a program that serves and calls, and a test on a cluster.
     Init {
         /// The folder: a new one, or one that holds nothing but `.git`.
@@ -152,6 +156,9 @@ enum Lang {
     Fbs,
     Python,
     Typescript,
+    Docs,
+    Mermaid,
+    Dot,
 }
 
 /// Where output goes.
@@ -293,6 +300,7 @@ fn start<A: Into<OsString> + Clone>(args: impl IntoIterator<Item = A>, console: 
             assign_ids,
             check,
         } => fmt::run(&paths, assign_ids, check, console),
+        Command::Schema => schema::run(console),
         Command::Explain { code } => explain::run(&code, console),
         Command::Init {
             dir,

@@ -50,7 +50,6 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("backend::python", TEMPLATE_BACK_END),
     ("backend::typescript", TEMPLATE_BACK_END),
     ("backend::docs", TEMPLATE_BACK_END),
-    ("backend::diagram", TEMPLATE_BACK_END),
     ("compile", EVERY_ROOM),
     ("cli", EVERY_ROOM),
 ];

@@ -16,6 +16,8 @@ pub mod billing;
 pub mod contract;
 pub mod core;
 pub mod crate_;
+pub mod interop;
+pub mod interop_next;
 pub mod obstacles;
 pub mod order;
 pub mod test_common;

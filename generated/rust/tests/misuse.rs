@@ -8,3 +8,18 @@
 fn misuse_is_refused_by_the_compiler() {
     trybuild::TestCases::new().compile_fail("tests/misuse/*.rs");
 }
+
+/// REQ: MSG-408
+#[test]
+fn what_travels_between_nodes_is_not_for_applications() {
+    trybuild::TestCases::new().compile_fail("tests/misuse/private/*.rs");
+}
+
+/// A state that is borrowed while its turn is given back, a turn that is given back for a send, twice at once, to a task,
+/// or where there is none.
+///
+/// REQ: EX-22, EX-24
+#[test]
+fn what_a_yield_would_break_is_refused_by_the_compiler() {
+    trybuild::TestCases::new().compile_fail("tests/misuse/yields/*.rs");
+}

@@ -123,6 +123,7 @@ test("a paused server is passed over while another is not", async () => {
   const link = await one.client();
   await link.pause(true);
   await link.settled();
+  assert.deepEqual(orders.channel.servers().map(({ state }) => state), ["paused", "ready"]);
   for (let n = 0; n < 6; n++) await orders.ask(note("x"));
   assert.deepEqual([one.came.length, two.came.length], [0, 6]);
 });
@@ -268,7 +269,6 @@ test("a reply that came before the end of its link counts", async () => {
   const asked = Array.from({ length: 50 }, (_, n) => orders.ask(note(`${n}`)));
   await there.next(49);
   await Promise.all(there.came.map(({ from, correlation, payload }) => from.reply(correlation, payload)));
-  await (await there.client()).settled();
   await there.close();
   assert.equal((await Promise.all(asked)).length, 50);
 });
@@ -352,6 +352,7 @@ test("an admit that does not fit is refused with its reason", async () => {
     [RejectReason.InvalidDescriptor, { state: NodeState.Unspecified }],
     [RejectReason.InvalidDescriptor, { rid: new Uint8Array() }],
     [RejectReason.InvalidDescriptor, { role: 9 }],
+    [RejectReason.InvalidDescriptor, { maxMessage: 4095n }],
     [RejectReason.InvalidDescriptor, { operations: [{ channel: "orders", packet: "" }] }],
     [RejectReason.InvalidDescriptor, { operations: Array(2).fill({ channel: "orders", packet: "twice" }) }],
   ];
@@ -449,16 +450,16 @@ test("records larger than the window go one by one", async () => {
 });
 
 test("a message that is longer than the link carries is refused, and the next one goes", async () => {
-  const there = await server({ admit: { maxMessage: 2000n } });
+  const there = await server({ admit: { maxMessage: 5000n } });
   there.onRequest = echo;
   const orders = client(there.endpoint);
   const bytes = (count: number) => orders.ask({ body: new Uint8Array(count) });
   // What stands around the body: a head by number, a table with its vtable, lengths and padding.
   const around = contract.Note.encode({ body: new Uint8Array(1000) }).length - 1000 + 24;
-  assert.equal((await bytes(2000 - around)).body.length, 2000 - around);
-  const error = await failure(bytes(2004 - around));
+  assert.equal((await bytes(5000 - around)).body.length, 5000 - around);
+  const error = await failure(bytes(5004 - around));
   assert.ok(error instanceof ArgumentError && error.argument === "message", String(error));
-  assert.match(error.message, /needs 2004 bytes on the wire; this link carries at most 2000/);
+  assert.match(error.message, /needs 5004 bytes on the wire; this link carries at most 5000/);
   assert.equal((await bytes(1)).body.length, 1);
   assert.equal(there.came.length, 2);
 });
@@ -487,7 +488,7 @@ test("mistakes of the caller are refused before anything is sent", async () => {
     ["connect", { connect: "127.0.0.1:7001" }],
     ["connect", { connect: "tcp://127.0.0.1:0" }],
     ["timeoutMs", { timeoutMs: -1 }],
-    ["maxMessage", { maxMessage: 0 }],
+    ["maxMessage", { maxMessage: 4095 }],
     ["securityIdentity", { securityIdentity: "x".repeat(256) }],
   ];
   for (const [argument, wrong] of options) {
@@ -536,4 +537,14 @@ test("one-way messages that were accepted are read before the client is gone", a
   await orders.close(20_000);
   await until("all of them", () => there.came.length === 500);
   assert.deepEqual(there.came.map(textOf), texts);
+});
+
+test("a program that was busy for longer than a handshake may take reads first what has come meanwhile", async () => {
+  const there = await server();
+  const events: ChannelEvent[] = [];
+  const orders = client(there.endpoint, { onEvent: (event) => events.push(event) });
+  const busy = performance.now() + 2_300;
+  while (performance.now() < busy);
+  await orders.channel.ready(1, { timeoutMs: 20_000 });
+  assert.deepEqual(events.map(({ type }) => type), ["ready"]);
 });

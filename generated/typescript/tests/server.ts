@@ -131,7 +131,8 @@ export class Server {
   }
 
   static async bind(options: ServerOptions = {}): Promise<Server> {
-    const socket = new Router({ linger: 0, mandatory: false, receiveHighWaterMark: 4 });
+    // A ROUTER drops what exceeds its mark.
+    const socket = new Router({ linger: 1000, mandatory: false, sendHighWaterMark: 0, receiveHighWaterMark: 4 });
     await socket.bind(options.endpoint ?? "tcp://127.0.0.1:*");
     const endpoint = socket.lastEndpoint ?? "";
     return new Server(socket, endpoint, options);

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use super::{Console, FINE, Format, Lang, TROUBLE, number, paths, templates};
-use crate::backend::{flatbuffers, python, rust, tera, typescript};
+use crate::backend::{docs, flatbuffers, python, rust, tera, typescript};
 use crate::compile::{Disk, Program};
 use crate::ir::Schema;
 use crate::output::{Refused, Tree};
@@ -74,6 +74,9 @@ fn generate(schemas: &[Schema], request: Request) -> Result<Tree, String> {
         Lang::Fbs => each(schemas, flatbuffers::generate),
         Lang::Python => from_templates(python::TEMPLATES, python::generate),
         Lang::Typescript => from_templates(typescript::TEMPLATES, typescript::generate),
+        Lang::Docs => from_templates(docs::TEMPLATES, docs::generate),
+        Lang::Mermaid => from_templates(docs::TEMPLATES, docs::mermaid),
+        Lang::Dot => from_templates(docs::TEMPLATES, docs::dot),
     }
 }
 

@@ -62,6 +62,11 @@ impl<'t, 's> Printer<'t, 's> {
     /// One blank line, where the file has one or more before a byte; none at the top of the file or of a collection.
     fn blank(&mut self, before: usize) {
         let gap = self.text.get(..before).unwrap_or_default();
+        // What stands before an item stands before its dash.
+        let gap = match gap.trim_end().strip_suffix('-') {
+            Some(rest) if rest.trim_end_matches(' ').ends_with('\n') => rest,
+            _ => gap,
+        };
         let white = gap.len() - gap.trim_end().len();
         let breaks = gap.get(gap.len() - white..).unwrap_or_default().matches('\n').count();
         let opened = self.out.trim_end_matches('\n').ends_with(':');
@@ -124,8 +129,11 @@ impl<'t, 's> Printer<'t, 's> {
                     self.above(item.first(), indent);
                     let begun = self.out.len();
                     self.value_at(item, indent + STEP);
-                    // The first line of the item begins with its dash.
-                    self.out.replace_range(begun + indent..begun + indent + STEP, "- ");
+                    // The first line of the item begins with its dash, in place of its last two spaces.
+                    let dash = begun + indent..begun + indent + STEP;
+                    if self.out.get(dash.clone()) == Some("  ") {
+                        self.out.replace_range(dash, "- ");
+                    }
                 }
                 self.below(node, items.last(), items.first(), indent);
             }
@@ -266,7 +274,13 @@ impl<'t, 's> Printer<'t, 's> {
                 .get(at)
                 .is_some_and(|comment| comment.start < value.end)
         };
-        let scalar = matches!(value.shape, Shape::Word(_));
+        let scalar = match &value.shape {
+            Shape::Word(_) => true,
+            Shape::Block(_) => false,
+            // What is empty has no line to put a comment on: it comes behind.
+            Shape::List { items, .. } => items.is_empty(),
+            Shape::Map { entries, .. } => entries.is_empty(),
+        };
         let whole = inline(value, &mut text) && (scalar || !commented());
         let room = scalar || column + text.chars().count() <= WIDTH;
         (whole && room).then_some(text)

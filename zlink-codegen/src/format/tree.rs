@@ -198,18 +198,13 @@ impl<'s> Reader<'s> {
     fn prefix(&self, start: usize) -> &'s str {
         let from = self.leaves.last().map_or(0, |(_, end)| *end).min(start);
         let gap = self.text.get(from..start).unwrap_or_default();
-        let begin = gap
-            .char_indices()
-            .rev()
-            .take_while(|(_, c)| !matches!(c, '\n' | ',' | '[' | '{'))
-            .filter(|(at, c)| {
-                matches!(c, '&' | '!')
-                    && gap
-                        .get(..*at)
-                        .is_none_or(|before| before.ends_with([' ', '[', '{', ',', '\n']) || before.is_empty())
-            })
-            .last();
-        begin.and_then(|(at, _)| gap.get(at..)).unwrap_or_default().trim_end()
+        let gap = gap.split('#').next().unwrap_or_default();
+        let open = gap.rfind(['[', '{', ',']).map_or(0, |at| at + 1);
+        let gap = gap.get(open..).unwrap_or_default();
+        gap.find(['&', '!'])
+            .and_then(|at| gap.get(at..))
+            .unwrap_or_default()
+            .trim_end()
     }
 }
 

@@ -14,3 +14,4 @@ mod invalid;
 mod meaning;
 mod mutation;
 mod room;
+mod schema;

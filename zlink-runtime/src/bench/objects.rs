@@ -15,7 +15,7 @@ pub struct Objects {
     /// Ends with the owners.
     _workers: Workers,
     permits: HostPermits,
-    objects: Vec<Object>,
+    objects: Vec<Arc<Object>>,
     counts: Arc<Counts>,
 }
 
@@ -25,9 +25,8 @@ struct Counts {
     disordered: AtomicU64,
 }
 
-/// The state of one: the number of the last message.
-#[derive(Default)]
-struct Last(u64);
+/// The state of one: the number of the last message, and who counts.
+struct Last(u64, Arc<Counts>);
 
 struct Object {
     owner: Owner<Message>,
@@ -36,39 +35,33 @@ struct Object {
 
 struct Message {
     number: u64,
-    cell: StateCell<Last>,
-    owner: Owner<Message>,
-    counts: Arc<Counts>,
+    to: Arc<Object>,
 }
 
 impl Job for Message {
     type Turn = StateTurn;
 
     fn start(self, _: Instant) -> Option<StateTurn> {
-        let scope = Scope::new(&self.owner, Mode::SpotWide.offers(Callback::Unit, false));
-        let (number, counts) = (self.number, self.counts);
-        Some(StateTurn::new(&self.cell, scope, Check { number, counts }))
+        let scope = Scope::new(&self.to.owner, Mode::SpotWide.offers(Callback::Unit, false));
+        Some(StateTurn::new(&self.to.cell, scope, Check(self.number)))
     }
 
     fn abandon(self) {}
 }
 
 /// A handler: it takes its turn's state and looks at the order.
-struct Check {
-    number: u64,
-    counts: Arc<Counts>,
-}
+struct Check(u64);
 
 impl<'t> crate::execution::Handler<'t, Last> for Check {
     type Running = std::future::Ready<Ended>;
 
     fn begin(self, turn: &'t mut YieldTurn<'t, Last>) -> Self::Running {
         let last = turn.state();
-        if self.number != last.0 + 1 {
-            self.counts.disordered.fetch_add(1, Ordering::Relaxed);
+        if self.0 != last.0 + 1 {
+            last.1.disordered.fetch_add(1, Ordering::Relaxed);
         }
-        last.0 = self.number;
-        self.counts.handled.fetch_add(1, Ordering::Release);
+        last.0 = self.0;
+        last.1.handled.fetch_add(1, Ordering::Release);
         std::future::ready(Ended::Well)
     }
 }
@@ -78,18 +71,19 @@ impl Objects {
     #[must_use]
     pub fn new(count: usize, workers: usize, permits: u32) -> Self {
         let workers = Workers::spawn(&Handle::current(), workers);
+        let counts = Arc::<Counts>::default();
         let objects = (0..count).map(|_| {
             let unit = Unit::new(&workers, Mode::SpotWide);
-            Object {
-                cell: StateCell::new(unit.lane(), Last::default()),
+            Arc::new(Object {
+                cell: StateCell::new(unit.lane(), Last(0, counts.clone())),
                 owner: unit.lane().clone(),
-            }
+            })
         });
         Self {
             objects: objects.collect(),
             _workers: workers,
             permits: HostPermits::new(permits),
-            counts: Arc::default(),
+            counts,
         }
     }
 
@@ -121,12 +115,8 @@ impl Objects {
             );
         };
         let object = self.objects.get(to).ok_or("there is no such owner")?;
-        let message = Message {
-            number,
-            cell: object.cell.clone(),
-            owner: object.owner.clone(),
-            counts: self.counts.clone(),
-        };
+        let to = object.clone();
+        let message = Message { number, to };
         object.owner.admit(message, permit).map_err(|_| "not admitted")?;
         Ok(())
     }

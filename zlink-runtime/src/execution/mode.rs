@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::gate::{Inner, Ready};
+use super::gate::{Inner, Ready, State};
 use super::owner::Owner;
 use super::queue::Phase;
 use super::{Job, Workers};
@@ -67,7 +67,6 @@ impl Mode {
 /// A unit: an owner with its own lane, and its members, under the gates of its mode.
 pub(crate) struct Unit<J: Job> {
     mode: Mode,
-    phase: Phase,
     lane: Owner<J>,
 }
 
@@ -84,7 +83,7 @@ impl<J: Job> Unit<J> {
 
     pub(super) fn in_phase(ready: &Arc<Ready>, mode: Mode, phase: Phase) -> Self {
         let lane = Owner::first(Inner::new(ready.clone(), 1, false, false, phase), false);
-        Self { mode, phase, lane }
+        Self { mode, lane }
     }
 
     /// How its owners share gates.
@@ -97,13 +96,17 @@ impl<J: Job> Unit<J> {
         &self.lane
     }
 
-    /// A new member, whose jobs are one at a time under way, from start to end. `None` where the mode has none.
+    /// A new member, whose jobs are one at a time under way, from start to end. It holds what it admits as long as the unit
+    /// does. `None` where the mode has none.
     pub(crate) fn member(&self) -> Option<Owner<J>> {
         match self.mode {
             Mode::Instance => None,
             Mode::SpotWide => {
-                let (at, serial) = lock(&self.lane.gate.state).add(true, self.phase);
                 let gate = self.lane.gate.clone();
+                let mut state = lock(&gate.state);
+                let phase = held(&mut state);
+                let (at, serial) = state.add(true, phase);
+                drop(state);
                 Some(Owner {
                     gate,
                     at,
@@ -125,6 +128,15 @@ impl<J: Job> Unit<J> {
 
     fn alone(&self, claims: bool) -> Owner<J> {
         let ready = self.lane.gate.host().clone();
-        Owner::first(Inner::new(ready, 1, false, claims, self.phase), claims)
+        let phase = held(&mut lock(&self.lane.gate.state));
+        Owner::first(Inner::new(ready, 1, false, claims, phase), claims)
+    }
+}
+
+/// How the owners begin that a unit gets now.
+fn held<J: Job>(state: &mut State<J>) -> Phase {
+    match state.queue(0).map(|queue| queue.phase()) {
+        Some(Phase::Holding) => Phase::Holding,
+        _ => Phase::Open,
     }
 }

@@ -231,14 +231,16 @@ impl<J: Job> Owner<J> {
         let mut state = lock(&self.gate.state);
         let Some(queue) = self.queue(&mut state) else { return };
         queue.closed.get_or_insert(kind);
-        queue.stopped = true;
+        if std::mem::replace(&mut queue.stopped, true) {
+            return;
+        }
         let jobs = queue.clear();
         let standing: Vec<_> = state.places.of(self.at).map(|(at, place)| (at, place.stand)).collect();
         let mut held = Vec::new();
         for (at, stand) in standing {
             match stand {
                 Stand::Running => {}
-                Stand::Yielded | Stand::Resuming => state.doomed.push_back(at),
+                Stand::Yielded | Stand::Resuming => state.doomed.push(at),
                 Stand::Holding => held.extend(state.take_held(at).map(|turn| (at, turn))),
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! A place is used again only where no waker of an earlier turn is left: what completes late finds nobody.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::task::Waker;
 
 use super::Job;
@@ -71,11 +71,11 @@ impl<J: Job> Places<J> {
     }
 
     /// A free place.
-    pub(super) fn take(&mut self, gate: &Weak<Inner<J>>) -> Hand<J> {
+    pub(super) fn take(&mut self, gate: &Arc<Inner<J>>) -> Hand<J> {
         if let Some(place) = self.free.pop().and_then(|at| self.places.get(at as usize)) {
             return Hand::new(place.slot.clone());
         }
-        let slot = Arc::new(Slot::new(gate.clone(), index(self.places.len())));
+        let slot = Arc::new(Slot::new(Arc::downgrade(gate), index(self.places.len())));
         self.places.push(Place {
             slot: slot.clone(),
             owner: 0,

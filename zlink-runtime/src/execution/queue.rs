@@ -53,7 +53,8 @@ pub(super) struct Queue<J: Job> {
     application: VecDeque<Entry<J>>,
     lifecycle: VecDeque<J>,
     /// Records that a source relayed from before its boundary.
-    pub(super) relayed: Vec<J>,
+    #[expect(clippy::box_collection, reason = "an idle owner keeps one word for it, not three")]
+    relayed: Option<Box<Vec<J>>>,
 }
 
 /// What a gate runs next for an owner.
@@ -80,7 +81,7 @@ impl<J: Job> Queue<J> {
             admitted: 0,
             application: VecDeque::new(),
             lifecycle: VecDeque::new(),
-            relayed: Vec::new(),
+            relayed: None,
         }
     }
 
@@ -95,6 +96,21 @@ impl<J: Job> Queue<J> {
     pub(super) fn push(&mut self, job: J, permit: Option<Permit>) {
         self.admitted += 1;
         self.application.push_back(Entry::Work(job, permit));
+    }
+
+    /// Adds what its source had taken before its boundary.
+    #[allow(clippy::box_collection, reason = "few queues move, and all would carry it")]
+    pub(super) fn push_relayed(&mut self, job: J) {
+        self.admitted += 1;
+        self.relayed.get_or_insert_default().push(job);
+    }
+
+    pub(super) fn take_relayed(&mut self) -> Vec<J> {
+        self.relayed.take().map_or_else(Vec::new, |relayed| *relayed)
+    }
+
+    fn relayed(&self) -> usize {
+        self.relayed.as_ref().map_or(0, |relayed| relayed.len())
     }
 
     /// Adds lifecycle work, unless there is too much of it.
@@ -136,44 +152,36 @@ impl<J: Job> Queue<J> {
         }
     }
 
-    /// Takes what may start now.
-    #[inline]
+    /// Takes what may start now, as [`is_ready`](Self::is_ready) said of the lane.
+    #[inline(always)]
     pub(super) fn take(&mut self, lane: Lane) -> Option<Taken<J>> {
-        if !self.is_ready(lane) {
-            return None;
-        }
         if let Some(place) = self.resume.take() {
             return Some(Taken::Resume(place));
         }
-        let taken = match lane {
-            Lane::Lifecycle => self.lifecycle.pop_front().map(|job| Taken::Job(job, None)),
-            Lane::Application => self.take_application(),
+        let (job, permit) = match lane {
+            Lane::Lifecycle => (self.lifecycle.pop_front()?, None),
+            Lane::Application => match self.application.front() {
+                Some(Entry::Work(_, Some(_))) if self.phase == Phase::Open => match self.application.pop_front()? {
+                    Entry::Work(job, permit) => (job, permit),
+                    Entry::Resume(_) | Entry::Barrier => return None,
+                },
+                _ => return self.take_resume(),
+            },
         };
-        if let Some(Taken::Job(..)) = taken {
-            self.active += 1;
-            self.busy = self.claims;
-        }
-        taken
+        self.active += 1;
+        self.busy = self.claims;
+        Some(Taken::Job(job, permit))
     }
 
-    fn take_application(&mut self) -> Option<Taken<J>> {
-        let open = self.phase == Phase::Open;
-        if !matches!(self.application.front(), Some(Entry::Work(_, Some(_))) if open) {
-            // Whatever keeps jobs back, turns that have begun go on.
-            let at = self
-                .application
-                .iter()
-                .position(|entry| matches!(entry, Entry::Resume(_)))?;
-            let Some(Entry::Resume(place)) = self.application.remove(at) else {
-                return None;
-            };
-            self.resumes -= 1;
-            return Some(Taken::Resume(place));
-        }
-        match self.application.pop_front()? {
-            Entry::Work(job, permit) => Some(Taken::Job(job, permit)),
-            Entry::Resume(_) | Entry::Barrier => None,
-        }
+    /// Whatever keeps jobs back, turns that have begun go on.
+    fn take_resume(&mut self) -> Option<Taken<J>> {
+        let is_resume = |entry: &Entry<J>| matches!(entry, Entry::Resume(_));
+        let at = self.application.iter().position(is_resume)?;
+        let Some(Entry::Resume(place)) = self.application.remove(at) else {
+            return None;
+        };
+        self.resumes -= 1;
+        Some(Taken::Resume(place))
     }
 
     /// Whether the lane holds anything, ready or not.
@@ -185,6 +193,7 @@ impl<J: Job> Queue<J> {
     }
 
     /// Whether the next job came without a permit and waits for one.
+    #[inline]
     pub(super) fn wants_permit(&self) -> bool {
         matches!(self.application.front(), Some(Entry::Work(_, None))) && self.phase == Phase::Open
     }
@@ -210,11 +219,11 @@ impl<J: Job> Queue<J> {
     /// Jobs that have not started.
     pub(super) fn waiting(&self) -> usize {
         let others = self.resumes as usize + usize::from(self.barrier);
-        self.application.len() - others.min(self.application.len()) + self.lifecycle.len() + self.relayed.len()
+        self.application.len() - others.min(self.application.len()) + self.lifecycle.len() + self.relayed()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.application.is_empty() && self.lifecycle.is_empty() && self.relayed.is_empty()
+        self.application.is_empty() && self.lifecycle.is_empty() && self.relayed() == 0
     }
 
     /// Whether no turn is under way, no lifecycle work waits and no barrier stands: from a seal on it stays so.
@@ -275,7 +284,7 @@ impl<J: Job> Queue<J> {
     pub(super) fn clear(&mut self) -> Vec<(J, Option<Permit>)> {
         let mut jobs = self.take_jobs();
         jobs.extend(self.lifecycle.drain(..).map(|job| (job, None)));
-        jobs.extend(self.relayed.drain(..).map(|job| (job, None)));
+        jobs.extend(self.take_relayed().into_iter().map(|job| (job, None)));
         self.application.clear();
         self.resumes = 0;
         self.resume = None;

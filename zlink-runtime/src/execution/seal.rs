@@ -132,7 +132,7 @@ fn open<J: Job>(gate: &Arc<Inner<J>>, owners: &[Owner<J>], saved: Vec<Vec<J>>, p
     let mut state = lock(&gate.state);
     for owner in owners {
         let Some(queue) = owner.queue(&mut state) else { continue };
-        let relayed = std::mem::take(&mut queue.relayed);
+        let relayed = queue.take_relayed();
         let before = saved.next().unwrap_or_default().into_iter().chain(relayed);
         queue.put_before(before.map(|job| (job, None)));
         queue.set_phase(Phase::Open);
@@ -167,8 +167,7 @@ impl<J: Job> Arrival<J> {
         let held = (state.held.0 + 1, state.held.1 + job.size());
         match owner.queue(&mut state).filter(|queue| queue.phase() == Phase::Holding) {
             Some(queue) if held.0 <= HOLD_RECORDS && held.1 <= HOLD_BYTES => {
-                queue.admitted += 1;
-                queue.relayed.push(job);
+                queue.push_relayed(job);
                 state.held = held;
                 Ok(())
             }

@@ -193,31 +193,34 @@ impl Timers {
         let Some(generation) = table.due.pop_front() else {
             return;
         };
-        let Some(key) = table.keys.get(&generation).cloned() else {
+        let Some((_, timer)) = table.timer(generation) else {
             return;
         };
-        let Some(timer) = table.timers.get_mut(&key) else {
+        let may_run = timer.registered.may_run.clone();
+        drop(table);
+        let may_run = may_run(now);
+        let mut table = self.0.table.lock();
+        let Some((key, timer)) = table.timer(generation) else {
             return;
         };
-        let registered = timer.registered.clone();
-        if !(registered.may_run)(now) {
+        if !may_run {
             // An owner whose lease has run out has no ticks.
             timer.at = now + timer.schedule.period();
             let at = timer.at;
             table.waiting.insert((at, generation));
-            drop(table);
-            return drop(permit);
+            return;
         }
+        let Registered { deliver, may_run } = timer.registered.clone();
         let pulse = Pulse {
             timers: self.clone(),
             key,
             generation,
             alive: timer.alive.clone(),
-            may_run: registered.may_run.clone(),
+            may_run,
         };
         let tick = timer.schedule.deliver(now);
         drop(table);
-        (registered.deliver)(tick, pulse, permit);
+        deliver(tick, pulse, permit);
     }
 
     fn ended(&self, key: &(OwnerKey, Arc<str>), generation: u64) {
@@ -235,6 +238,12 @@ impl Timers {
 }
 
 impl Table {
+    fn timer(&mut self, generation: u64) -> Option<((OwnerKey, Arc<str>), &mut Timer)> {
+        let key = self.keys.get(&generation)?.clone();
+        let timer = self.timers.get_mut(&key)?;
+        Some((key, timer))
+    }
+
     fn remove(&mut self, key: &(OwnerKey, Arc<str>)) -> Option<Timer> {
         let timer = self.timers.remove(key)?;
         timer.alive.store(false, Ordering::Release);

@@ -49,7 +49,8 @@ where
 
 /// A turn over a state, for its gate to poll.
 pub(crate) struct StateTurn {
-    scope: Arc<Scope>,
+    /// Elsewhere only while it is polled.
+    scope: Option<Arc<Scope>>,
     running: Option<Pin<Box<dyn Future<Output = Ended> + Send>>>,
 }
 
@@ -68,32 +69,44 @@ impl StateTurn {
             handler.begin(&mut turn).await
         };
         Self {
-            scope,
+            scope: Some(scope),
             running: Some(Box::pin(running)),
+        }
+    }
+
+    fn end(&self, ended: Ended) {
+        if let Some(scope) = &self.scope {
+            scope.end(ended);
         }
     }
 }
 
 impl Turn for StateTurn {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(running) = &mut self.running else {
-            return Poll::Ready(());
-        };
-        let Poll::Ready(ended) = self.scope.enter(|| running.as_mut().poll(cx)) else {
-            return Poll::Pending;
-        };
-        self.scope.enter(|| self.running = None);
-        self.scope.end(ended);
+        let running = &mut self.running;
+        let poll = Scope::enter(&mut self.scope, || {
+            let poll = running.as_mut().map(|handler| handler.as_mut().poll(cx));
+            if matches!(poll, Some(Poll::Ready(_))) {
+                *running = None;
+            }
+            poll
+        });
+        match poll {
+            Some(Poll::Pending) => return Poll::Pending,
+            Some(Poll::Ready(ended)) => self.end(ended),
+            None => {}
+        }
         Poll::Ready(())
     }
 
     fn has_yielded(&self) -> bool {
-        self.scope.has_yielded()
+        self.scope.as_ref().is_some_and(|scope| scope.has_yielded())
     }
 
     fn abandon(mut self, _: Abandoned) {
-        self.scope.enter(|| self.running = None);
-        self.scope.end(Ended::Badly);
+        let running = &mut self.running;
+        Scope::enter(&mut self.scope, || *running = None);
+        self.end(Ended::Badly);
     }
 }
 

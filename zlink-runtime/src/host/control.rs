@@ -147,7 +147,8 @@ impl MeshNode<'_> {
         connect(&self.mesh.links, endpoint, expected)
     }
 
-    /// Releases the intent for that endpoint, and closes the link it led to. Returns whether there was one.
+    /// Releases the intent for that endpoint, and closes the link it led to. Returns whether there was one. A peer that the
+    /// Location Store names is linked with anew.
     ///
     /// # Errors
     /// Where the text is no endpoint.
@@ -189,7 +190,8 @@ impl ChannelControl<'_> {
         connect(self.client()?, endpoint, expected)
     }
 
-    /// Releases the intent for that endpoint, and closes the link it led to. Returns whether there was one.
+    /// Releases the intent for that endpoint, and closes the link it led to. Returns whether there was one. A server that
+    /// the Location Store names is linked with anew.
     ///
     /// # Errors
     /// Where the text is no endpoint, or this host has no Client role for the channel.

@@ -174,7 +174,9 @@ impl Location {
         let discovery = self.discovery.as_ref().map(Discovery::state).unwrap_or_default();
         let timing = self.lease.config().timing;
         let long = |since: Instant| since.elapsed() > timing.store_failure_grace;
-        let state = match (self.lease.phase(), discovery.failing_since) {
+        // Either may fail alone: who searches for nobody reads no list.
+        let failing = [self.lease.failing_since(), discovery.failing_since];
+        let state = match (self.lease.phase(), failing.into_iter().flatten().min()) {
             (LeasePhase::Fenced, _) => LocationState::Fenced,
             (_, Some(since)) if long(since) => LocationState::Unavailable,
             (LeasePhase::Held, None) if discovery.listed.is_some() => LocationState::Ready,

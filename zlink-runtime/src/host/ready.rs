@@ -117,5 +117,11 @@ fn hindrances(links: &Links) -> String {
     let failures = intents
         .iter()
         .filter_map(|intent| Some(format!("; {}: {}", intent.endpoint, intent.failure()?)));
-    failures.collect()
+    // Those that the Location Store names have no intent that a user has made.
+    let peers = links.peers();
+    let found = peers
+        .iter()
+        .filter(|(rid, ..)| !intents.iter().any(|intent| intent.rid() == *rid))
+        .filter_map(|(rid, _, failure)| Some(format!("; {}: {}", rid.as_ref()?, failure.as_ref()?)));
+    failures.chain(found).collect()
 }

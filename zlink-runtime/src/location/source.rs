@@ -33,15 +33,15 @@ enum Address<'a> {
     Redis { server: &'a str, namespace: &'a str },
 }
 
-/// An address as it may be shown: without what stands before the host, which may be a password.
+/// An address as it may be shown: without what stands before the host, which may be a password. Only a path has none.
 pub(super) fn shown(address: &str) -> String {
-    match address
-        .split_once("://")
-        .map(|(scheme, rest)| (scheme, rest.rsplit_once('@')))
-    {
-        Some((scheme, Some((_, host)))) if scheme.starts_with("redis") => format!("{scheme}://{host}"),
-        _ => address.to_owned(),
-    }
+    let (scheme, rest) = match address.split_once("://") {
+        Some(("sqlite", _)) => return address.to_owned(),
+        Some((scheme, rest)) => (format!("{scheme}://"), rest),
+        None => (String::new(), address),
+    };
+    let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+    format!("{scheme}{host}")
 }
 
 impl fmt::Debug for StoreSource {

@@ -15,7 +15,8 @@ pub struct LocationTiming {
     pub renew_timeout: Duration,
     /// By how much a host stops to use its own lease earlier, and others count it out later: 5 s where it is not set.
     pub fencing_margin: Duration,
-    /// Between two looks at what the store lists: 1 s where it is not set.
+    /// Between two looks at what the store lists: 1 s where it is not set. Less than `renew_interval` and `renew_timeout`
+    /// together: whoever looks more seldom cannot tell a dead host from one that could not renew.
     pub poll_interval: Duration,
     /// For how long a failing store counts as a short outage in the host's status: 30 s where it is not set. It
     /// extends nothing.
@@ -54,7 +55,17 @@ impl LocationTiming {
             .filter(|(_, time)| time.as_millis() == 0 || *time > LONGEST)
             .map(|(name, time)| format!("{name} is {time:?}; it must be 1 ms to 24 h"))
             .collect();
-        if problems.is_empty() && self.renew_interval + self.renew_timeout + self.fencing_margin >= self.lease_ttl {
+        if !problems.is_empty() {
+            return problems;
+        }
+        if self.poll_interval >= self.patience() {
+            problems.push(format!(
+                "poll_interval {:?} must be less than renew_interval {:?} + renew_timeout {:?}, or between two looks an outage \
+                 could pass unseen, and no host would ever be counted out",
+                self.poll_interval, self.renew_interval, self.renew_timeout
+            ));
+        }
+        if self.renew_interval + self.renew_timeout + self.fencing_margin >= self.lease_ttl {
             problems.push(format!(
                 "renew_interval {:?} + renew_timeout {:?} must be less than lease_ttl {:?} - fencing_margin {:?}, or one \
                  slow renewal would stop the host",
@@ -102,5 +113,20 @@ mod tests {
             ..timing
         };
         assert_eq!(margin.problems().len(), 1);
+    }
+
+    /// REQ: LS-057
+    #[test]
+    fn who_looks_too_seldom_to_see_the_dead_is_refused() {
+        let looks = |poll_interval| LocationTiming {
+            poll_interval,
+            ..LocationTiming::default()
+        };
+        assert!(looks(secs(8) - Duration::from_millis(1)).problems().is_empty());
+        let problems = looks(secs(8)).problems();
+        assert!(
+            problems.len() == 1 && problems[0].contains("poll_interval"),
+            "{problems:?}"
+        );
     }
 }

@@ -17,8 +17,8 @@ pub(crate) struct Descriptor {
     pub(crate) owner: OwnerId,
     /// The generation of its owner's lease; `None` where both were written at once.
     pub(crate) lease: Option<Revision>,
-    /// Without operations: those are told on a link.
-    pub(crate) info: NodeInfo,
+    /// Without operations: those are told on a link. `None` where it does not serve yet, and maybe never will.
+    pub(crate) info: Option<NodeInfo>,
 }
 
 impl Scope {
@@ -87,23 +87,23 @@ fn made(
     }
 }
 
-/// Reads what was found in the list of `scope`. `None` where it does not serve yet.
+/// Reads what was found in the list of `scope`.
 ///
 /// # Errors
 /// Where it is no descriptor, or one of something else; the text says why.
-pub(crate) fn read(stored: &Stored, scope: &Scope) -> Result<Option<Descriptor>, String> {
+pub(crate) fn read(stored: &Stored, scope: &Scope) -> Result<Descriptor, String> {
     let descriptor = codec::decode::<wire::Descriptor>(&stored.value).map_err(|error| error.to_string())?;
     let owner = OwnerId::from_wire(&descriptor.owner).ok_or("its owner is not 16 bytes")?;
-    if descriptor.node.state == NodeState::Unspecified {
-        return Ok(None);
-    }
-    let info = NodeInfo::from_wire(descriptor.node, true).map_err(|refusal| refusal.text)?;
-    if info.scope != *scope {
+    let info = match descriptor.node.state {
+        NodeState::Unspecified => None,
+        _ => Some(NodeInfo::from_wire(descriptor.node, true).map_err(|refusal| refusal.text)?),
+    };
+    if let Some(info) = info.as_ref().filter(|info| info.scope != *scope) {
         return Err(format!("it is of {}, not of {scope}", info.scope));
     }
-    Ok(Some(Descriptor {
+    Ok(Descriptor {
         owner,
         lease: Revision::new(descriptor.lease),
         info,
-    }))
+    })
 }

@@ -99,6 +99,19 @@ impl Links {
 }
 
 impl Inner {
+    /// Dials those of the list that a manual intent led to, and none does any more.
+    pub(super) fn dial_where_needed(self: &Arc<Self>) {
+        let manual: Vec<_> = self.intents();
+        let mut peers = self.discovered.peers.lock();
+        if self.is_stopped() {
+            return;
+        }
+        let left = |peer: &&mut Peer| peer.need == Need::Dial && peer.dialling.is_none();
+        for peer in peers.values_mut().filter(left) {
+            peer.dialling = self.dial_automatically(&peer.info, &manual);
+        }
+    }
+
     fn dial_automatically(self: &Arc<Self>, info: &NodeInfo, manual: &[Arc<Intent>]) -> Option<Dialling> {
         let endpoint = match info.endpoint.parse::<Endpoint>() {
             Ok(endpoint) if !endpoint.is_wildcard() && endpoint.port() != Some(0) => endpoint,

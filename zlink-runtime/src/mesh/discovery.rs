@@ -107,7 +107,7 @@ struct Search {
     told: Option<Vec<(Key, Revision)>>,
 }
 
-/// A descriptor in the store.
+/// A descriptor in the store. What only keeps a place is one too: its host may die before it serves.
 struct Found {
     key: Key,
     revision: Revision,
@@ -131,12 +131,11 @@ impl Search {
         self.found.clear();
         for (key, stored) in entries {
             match descriptor::read(&stored, &self.scope) {
-                Ok(Some(descriptor)) => self.found.push(Found {
+                Ok(descriptor) => self.found.push(Found {
                     key,
                     revision: stored.revision,
                     descriptor,
                 }),
-                Ok(None) => {}
                 Err(why) => {
                     tracing::warn!(target: "zlink::runtime", %key, why, "a descriptor in the Location Store cannot be read");
                 }
@@ -146,8 +145,14 @@ impl Search {
 
     /// Tells the side who is there, unless it knows.
     fn tell(&mut self, is_there: impl Fn(&Descriptor) -> bool) {
-        let there: Vec<_> = self.found.iter().filter(|found| is_there(&found.descriptor)).collect();
-        let keys: Vec<_> = there.iter().map(|found| (found.key.clone(), found.revision)).collect();
+        let there = self.found.iter().filter(|found| is_there(&found.descriptor));
+        let there: Vec<_> = there
+            .filter_map(|found| Some((found, found.descriptor.info.as_ref()?)))
+            .collect();
+        let keys: Vec<_> = there
+            .iter()
+            .map(|(found, _)| (found.key.clone(), found.revision))
+            .collect();
         if self.told.as_ref() == Some(&keys) {
             return;
         }
@@ -157,7 +162,7 @@ impl Search {
         );
         let list = there
             .iter()
-            .map(|found| (found.revision.get(), found.descriptor.info.clone()));
+            .map(|(found, info)| (found.revision.get(), (*info).clone()));
         self.links.discovered(list.collect());
         self.told = Some(keys);
     }

@@ -199,12 +199,15 @@ impl Links {
                 peer.close(CloseReason::Local("its intent was released"), Duration::ZERO);
             }
         }
+        if !released.is_empty() {
+            self.0.dial_where_needed();
+        }
         !released.is_empty()
     }
 
     /// The intents as they stand.
     pub(crate) fn intents(&self) -> Vec<Arc<Intent>> {
-        self.0.intents.lock().iter().map(|(intent, _)| intent.clone()).collect()
+        self.0.intents()
     }
 
     /// Where that peer is.
@@ -319,8 +322,10 @@ impl Links {
         };
         for intent in self.intents() {
             let rid = intent.rid();
-            if rid.is_none() || !peers.iter().any(|(known, ..)| *known == rid) {
-                peers.push((rid, intent.state(), intent.failure()));
+            match peers.iter_mut().find(|(known, ..)| rid.is_some() && *known == rid) {
+                Some((_, PeerState::NotConnected, why)) => *why = why.take().or_else(|| intent.failure()),
+                Some(_) => {}
+                None => peers.push((rid, intent.state(), intent.failure())),
             }
         }
         self.0.discovered.list(&mut peers);
@@ -410,6 +415,10 @@ impl Inner {
 
     pub(super) fn local(&self) -> NodeInfo {
         self.local.lock().clone()
+    }
+
+    pub(super) fn intents(&self) -> Vec<Arc<Intent>> {
+        self.intents.lock().iter().map(|(intent, _)| intent.clone()).collect()
     }
 
     pub(super) fn is_stopped(&self) -> bool {

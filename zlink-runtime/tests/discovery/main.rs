@@ -6,6 +6,7 @@
 mod kit;
 
 mod answers;
+mod eyes;
 mod find;
 mod outage;
 mod pause;

@@ -166,6 +166,53 @@ async fn a_file_that_was_replaced_in_use_is_used_no_longer() {
     }
 }
 
+/// A lease is renewed by such a batch: however much waits before it, it is not late for that.
+///
+/// REQ: LS-031, LS-103
+#[tokio::test]
+async fn an_urgent_batch_goes_before_all_that_wait() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("s.db");
+    let store = SqliteStore::open_with_timeout(&path, Duration::from_secs(60))
+        .await
+        .unwrap();
+    let before = write(&store, &batch([], [put("before", "x")])).await.unwrap().unwrap();
+    // Nothing is written while another process holds the file.
+    let mut holder = Connection::open(&path).unwrap();
+    let held = holder
+        .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
+        .unwrap();
+    let change = |name: String| batch([], [put(name, "x")]);
+    let (ordinary, renewal) = (
+        (0..400).map(|at| change(at.to_string())).collect::<Vec<_>>(),
+        change("lease".to_owned()).urgent(),
+    );
+    // More than have room in the queue; the urgent one comes last of all.
+    let mut waiting: Vec<_> = ordinary.iter().map(|batch| Box::pin(write(&store, batch))).collect();
+    for write in &mut waiting {
+        begin(write).await;
+    }
+    let mut renewing = Box::pin(write(&store, &renewal));
+    begin(&mut renewing).await;
+    held.rollback().unwrap();
+    let renewed = renewing.await.unwrap().unwrap();
+    // The one that had come first may have been on its way.
+    let overtaken_by = renewed.get() - before.get() - 1;
+    assert!(overtaken_by <= 1, "{renewed:?} after {before:?}");
+    for write in waiting {
+        assert!(write.await.unwrap().is_some());
+    }
+}
+
+/// Polls a future that cannot end yet.
+async fn begin<F: Future + Unpin>(future: &mut F) {
+    std::future::poll_fn(|cx| {
+        assert!(std::pin::Pin::new(&mut *future).poll(cx).is_pending());
+        std::task::Poll::Ready(())
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn many_open_a_new_file_at_once() {
     // Whoever opens a file looks at it while others make its tables: many rounds, since one alone seldom meets that.

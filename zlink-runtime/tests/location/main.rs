@@ -5,6 +5,7 @@
 
 mod conformance;
 mod crowd;
+mod eyes;
 mod faults;
 mod files;
 mod host;

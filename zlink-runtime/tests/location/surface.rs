@@ -37,8 +37,8 @@ fn this_is_public_of_stores_and_no_more() {
     }
     let expected = "Batch BlobPut BlobRef BlobRenewed BlobStore BootClock BoxFuture Condition Cursor Fault Faults Key \
                     LocationStore LocationTiming MemoryStore Mutation OpenError Operation Page ProbeError Read ReadMany \
-                    Revision Scan Scanned SqliteBlobStore SqliteStore StoreError StoreSource StoreTime Stored StoredBlob \
-                    Written check_blob check_read_many check_retention probe";
+                    RedisBlobStore RedisStore Revision Scan Scanned SqliteBlobStore SqliteStore StoreError \
+                    StoreSource StoreTime Stored StoredBlob Written check_blob check_read_many check_retention probe";
     let public: Vec<_> = public.iter().map(String::as_str).collect();
     assert_eq!(public.join(" "), expected);
 }

@@ -53,6 +53,7 @@ REQUEST_TIMEOUT = 30.0
 """Of a request where neither call, schema nor client gives one, in seconds."""
 MAX_TIMEOUT = ((1 << 31) - 1) / 1000
 MAX_MESSAGE = 16 << 20
+LEAST_MESSAGE = 4096
 MAX_RECORD = (1 << 31) - 1
 STEADY = 1.0
 """A link that stood for so long was worth dialling at once again."""
@@ -105,8 +106,8 @@ class Client:
         for endpoint in endpoints:
             if not endpoint.startswith(("tcp://", "ipc://")):
                 raise ArgumentError("endpoints", f"{endpoint!r} is not of the form tcp://host:port or ipc://path")
-        if not 0 < max_message <= MAX_RECORD:
-            raise ArgumentError("max_message", f"{max_message} is not in 1..={MAX_RECORD}")
+        if not LEAST_MESSAGE <= max_message <= MAX_RECORD:
+            raise ArgumentError("max_message", f"{max_message} is not in {LEAST_MESSAGE}..={MAX_RECORD}")
         self._endpoints = list(dict.fromkeys(endpoints))
         self._channel = name
         self._timeout = _checked(timeout)
@@ -333,11 +334,11 @@ class Client:
             self.changed()
             if end.stood is not None and end.stood >= STEADY:
                 failures = 0
-            pause = await self._pause(end, failures, link)
+            pause = await self._pause(end, failures)
             failures += 1
             await asyncio.sleep(pause)
 
-    async def _pause(self, end: End, failures: int, link: Link) -> float:
+    async def _pause(self, end: End, failures: int) -> float:
         """How long to wait before the next attempt, in seconds."""
         from .protocol import RejectReason
 

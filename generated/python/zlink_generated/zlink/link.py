@@ -30,8 +30,11 @@ QUEUE_BYTES = 1 << 20
 HIGH_WATER = 16
 """Messages that the library holds in either direction; each has at most 64 KiB, unless it is one larger record."""
 ROTATION = 64
-"""Messages that are taken in a row before others run."""
+"""Records that are taken, and messages that are sent, in a row before others run."""
+TICK = 1.0
 MAX_WEIGHT = 10_000
+LEAST_MESSAGE = 4096
+"""The greatest message of either side is at least that, so that the head of any call fits, and every update."""
 MAX_ID_BYTES = 255
 LAST_WORDS = 100
 """How long a socket may take to bring out a reject, in milliseconds."""
@@ -121,6 +124,7 @@ class Link:
         self._queued = 0
         self._pending: dict[int, Call] = {}
         self._work = asyncio.Event()
+        self._reading = asyncio.Lock()
         self._refusal: End | None = None
         self._probe = 0
         self._probe_outstanding = False
@@ -198,7 +202,7 @@ class Link:
     def _set_up(self, socket: zmq.asyncio.Socket) -> None:
         socket.setsockopt(zmq.LINGER, 0)
         socket.setsockopt(zmq.RECONNECT_IVL, -1)
-        socket.setsockopt(zmq.IMMEDIATE, 1)
+        # Not IMMEDIATE: with it, libzmq drops what was received and not yet read when the connection ends.
         socket.setsockopt(zmq.IPV6, 1)
         socket.setsockopt(zmq.SNDHWM, HIGH_WATER)
         socket.setsockopt(zmq.RCVHWM, HIGH_WATER)
@@ -271,9 +275,10 @@ class Link:
             await self._drain(socket)
 
     async def _drain(self, socket: zmq.asyncio.Socket) -> None:
-        """Takes all that is there."""
-        while not self._end.done():
-            for _ in range(ROTATION):
+        """Takes all that is there, in its order: whoever comes second waits for the first."""
+        taken = 0
+        async with self._reading:
+            while not self._end.done():
                 try:
                     frames = await socket.recv_multipart(zmq.NOBLOCK)
                 except zmq.Again:
@@ -282,7 +287,9 @@ class Link:
                 for frame in frames:
                     for record in wire.records(frame, self._max_record):
                         self._take_record(record)
-            await asyncio.sleep(0)
+                        taken += 1
+                        if taken % ROTATION == 0:
+                            await asyncio.sleep(0)
 
     async def _write(self, socket: zmq.asyncio.Socket) -> None:
         writable = zmq.asyncio.Poller()
@@ -355,11 +362,14 @@ class Link:
 
     async def _tick(self) -> None:
         """Keeps the time: of the handshake, and of probes."""
+        due = self._loop.time() + HANDSHAKE_TIME
         await asyncio.sleep(HANDSHAKE_TIME)
         if not self.is_link:
             self._finish(f"the server did not answer within {HANDSHAKE_TIME:g} s")
         while True:
             now = self._loop.time()
+            # While this program did not run, it did not hear either.
+            self._limit += max(0.0, now - due)
             if self.is_paused or self._large:
                 self._limit = now + PROBE_LIMIT
             elif now >= self._limit:
@@ -370,13 +380,17 @@ class Link:
                     self._probe += 1
                     self._probe_outstanding = True
                 self._tell(wire.probe(self._probe, answer=False))
-            await asyncio.sleep(1)
+            due = now + TICK
+            await asyncio.sleep(TICK)
 
     def _tell(self, record: bytes) -> None:
-        # One that has not left the queue is as good as another one of its kind.
-        if record not in self._control:
-            self._control.append(record)
-            self._work.set()
+        """Says a probe or an answer. The newest of each kind is enough: who asks without end fills nothing."""
+        for waiting in self._control:
+            if waiting[1] == record[1]:
+                self._control.remove(waiting)
+                break
+        self._control.append(record)
+        self._work.set()
 
     # What the server says.
 
@@ -443,6 +457,8 @@ class Link:
             return RejectReason.INVALID_DESCRIPTOR, "its rid, generation, revision or state is none"
         if hello.channels[0].weight > MAX_WEIGHT:
             return RejectReason.INVALID_DESCRIPTOR, f"its weight is over {MAX_WEIGHT}"
+        if hello.max_message < LEAST_MESSAGE:
+            return RejectReason.RESOURCE_LIMIT, f"it takes {hello.max_message} bytes at most; {LEAST_MESSAGE} are needed"
         if not self._owner.leads_elsewhere(self, hello.rid, hello.generation):
             return RejectReason.DUPLICATE, "there is a link to it already"
         return None

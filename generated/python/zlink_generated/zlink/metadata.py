@@ -41,7 +41,7 @@ class Key(typing.Generic[T]):
     def __call__(self, value: T) -> tuple[str, str]:
         try:
             return self.name, self._text.write(value)
-        except (TypeError, ValueError, AttributeError):
+        except (AttributeError, LookupError, TypeError, ValueError):
             raise ArgumentError("metadata", f"{self.name!r} is of type {self._text.name}: {value!r}") from None
 
     def read(self, text: str) -> T:

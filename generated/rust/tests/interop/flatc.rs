@@ -24,12 +24,20 @@ fn run(command: &mut Command) -> String {
     text
 }
 
+/// The Python environment, which is made where it is missing.
+pub(crate) fn environment() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/python-env");
+        let folder = run(&mut Command::new(script));
+        Path::new(folder.lines().next().unwrap_or_default()).to_owned()
+    })
+}
+
 fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/python-env");
-        let folder = run(&mut Command::new(script));
-        let flatc = Path::new(folder.lines().next().unwrap_or_default()).join("bin/flatc");
+        let flatc = environment().join("bin/flatc");
         let version = run(Command::new(&flatc).arg("--version"));
         assert!(version.starts_with(VERSION), "{} says {version}", flatc.display());
         flatc

@@ -5,8 +5,11 @@
 #![allow(clippy::panic, reason = "a test may fail")]
 
 mod flatc;
+mod python;
 mod sample;
 mod soak;
+mod typescript;
+mod values;
 
 use flatc::Flatc;
 use zlink_generated::test_every_type::{All, Event, Kind};
@@ -134,6 +137,8 @@ fn every_schema_is_accepted() {
         "billing",
         "core",
         "crate",
+        "interop",
+        "interop_next",
         "obstacles",
         "test_common",
         "test_every_type",

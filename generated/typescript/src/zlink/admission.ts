@@ -9,6 +9,8 @@ import { DecodeError } from "./errors.js";
 import { service } from "./record.js";
 import { Hello, NodeState, ObjectRole, RecordKind, Reject, RejectReason, Topology, Update } from "./wire.js";
 
+/** The least that the greatest record of a side may be, in bytes: calls and news need as much. */
+export const LEAST_MESSAGE_BYTES = 4096;
 const MINOR = 0;
 const MAX_CHANNELS = 4096;
 const MAX_OPERATIONS = 16_384;
@@ -92,6 +94,7 @@ export function judge(local: Local, body: Bytes): Server {
   if (hello.state !== NodeState.Serving && hello.state !== NodeState.Draining) throw invalid("it names no known state");
   if (hello.revision === 0n) throw invalid("its revision is 0");
   if (hello.generation === 0n) throw invalid("its generation is 0");
+  if (hello.maxMessage < BigInt(LEAST_MESSAGE_BYTES)) throw invalid(`it takes ${hello.maxMessage} bytes, which is too few`);
   checkName(hello.scope);
   if (hello.rid.length === 0) throw invalid("its RID is empty");
   const names = new Set<string>();

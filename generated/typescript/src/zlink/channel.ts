@@ -5,7 +5,7 @@ import { Buffer } from "node:buffer";
 import { randomBytes, randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { Refusal, nameBytes } from "./admission.js";
+import { LEAST_MESSAGE_BYTES, Refusal, nameBytes } from "./admission.js";
 import type { Local } from "./admission.js";
 import { Backoff, afterRefusal } from "./backoff.js";
 import { Call } from "./call.js";
@@ -25,8 +25,6 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 /** The greatest record this side takes where nothing else is set. */
 const MESSAGE_BYTES = 16 * 1024 * 1024;
-/** What a greeting and the records of the link itself need. */
-const LEAST_MESSAGE_BYTES = 1024;
 const MAX_ENDPOINT_BYTES = 4096;
 /** A link that was there for this long was worth dialling at once again. */
 const STEADY_MS = 1_000;
@@ -78,7 +76,8 @@ export interface RequestOptions extends SendOptions {
 /** A server of the channel, as this side sees it. */
 export interface ServerStatus {
   readonly endpoint: string;
-  readonly state: "connecting" | "ready" | "draining";
+  /** A `paused` one takes nothing now; a `draining` one finishes what it has. */
+  readonly state: "connecting" | "ready" | "paused" | "draining";
   /** Who it is and what share of the calls it takes, while there is a link. */
   readonly rid: Bytes | undefined;
   readonly weight: number | undefined;
@@ -90,6 +89,12 @@ export interface ServerStatus {
 
 /** What a call promises: nothing for a one-way message once a server's link took it, the reply for a request. */
 export type Reply<T> = Promise<T>;
+
+/** Calls that a signal cancels, and what tells them: one listener, however many they are. */
+interface Watched {
+  readonly calls: Set<Call>;
+  readonly stop: () => void;
+}
 
 interface Endpoint {
   readonly endpoint: string;
@@ -107,6 +112,7 @@ export class Channel {
   readonly #selector = new Selector<Link>();
   /** Calls for which there is no server yet, in order. */
   readonly #waiting = new Set<Call>();
+  readonly #watched = new Map<AbortSignal, Watched>();
   readonly #packets = new Map<string, Bytes>();
   readonly #stop = new AbortController();
   readonly #dialling: Promise<void>;
@@ -219,9 +225,10 @@ export class Channel {
   servers(): readonly ServerStatus[] {
     return this.#endpoints.map(({ endpoint, link, failure }) => {
       const server = link?.isReady === true ? link.server : undefined;
+      const ready = link?.isPaused === true ? "paused" : "ready";
       return {
         endpoint,
-        state: server === undefined ? "connecting" : server.draining ? "draining" : "ready",
+        state: server === undefined ? "connecting" : server.draining ? "draining" : ready,
         rid: server?.rid,
         weight: server?.weight,
         pending: link?.pending ?? 0,
@@ -271,7 +278,9 @@ export class Channel {
         payload: encoded(message, value),
         signal: options.signal,
       };
-      this.#route(new Call(parts, resolve, reject, (call) => this.#forget(call)));
+      const call = new Call(parts, resolve, reject, (call) => this.#forget(call));
+      if (options.signal !== undefined) this.#watch(options.signal, call);
+      this.#route(call);
     });
   }
 
@@ -294,7 +303,30 @@ export class Channel {
     }
   }
 
+  #watch(signal: AbortSignal, call: Call): void {
+    const known = this.#watched.get(signal);
+    if (known !== undefined) {
+      known.calls.add(call);
+      return;
+    }
+    const calls = new Set([call]);
+    const stop = () => {
+      for (const call of calls) call.cancelled(signal.reason);
+    };
+    signal.addEventListener("abort", stop, { once: true });
+    this.#watched.set(signal, { calls, stop });
+  }
+
+  #unwatch(signal: AbortSignal, call: Call): void {
+    const watched = this.#watched.get(signal);
+    if (watched?.calls.delete(call) === true && watched.calls.size === 0) {
+      signal.removeEventListener("abort", watched.stop);
+      this.#watched.delete(signal);
+    }
+  }
+
   #forget(call: Call): void {
+    if (call.parts.signal !== undefined) this.#unwatch(call.parts.signal, call);
     this.#waiting.delete(call);
     call.link?.forget(call);
   }

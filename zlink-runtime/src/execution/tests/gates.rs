@@ -49,6 +49,21 @@ async fn gates_are_as_the_table_says() {
     assert!(instance.unit.member().is_none(), "an Instance has no members");
 }
 
+/// REQ: EX-08
+#[tokio::test]
+async fn idle_owners_are_no_tasks() {
+    let world = World::new(2);
+    let before = tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let units: Vec<_> = (0..10_000).map(|_| world.unit(Mode::PerActor)).collect();
+    let members: Vec<_> = units.iter().map(Object::member).collect();
+    for object in units.iter().chain(&members) {
+        object.probe(&world, "once");
+    }
+    until(|| world.log().len() == 20_000).await;
+    assert_eq!(before, 2, "the workers");
+    assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), before);
+}
+
 /// The mode is chosen where a unit is made, `SpotWide` unless said otherwise, and nothing changes it.
 ///
 /// REQ: EX-05

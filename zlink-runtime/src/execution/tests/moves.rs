@@ -96,6 +96,7 @@ async fn a_captured_queue_comes_out_in_order_and_goes_on_where_it_arrives() {
     assert!(late.is_err_and(|rejected| rejected.kind == ErrorKind::Unavailable));
     arrival.open(saved, vec![world.permit(), world.permit()]);
     there.probe(&world, "new");
+    there.member().probe(&world, "a later member");
     let log = rest(&world).await;
     let of = |letters: &[char]| {
         log.iter()
@@ -107,7 +108,7 @@ async fn a_captured_queue_comes_out_in_order_and_goes_on_where_it_arrives() {
     let place = |name: &str| log.iter().position(|text| text == name).unwrap();
     assert!(place("H2") < place("direct") && place("direct") < place("new"));
     assert!(place("M2") < place("direct to the member"));
-    assert_eq!((log.len(), world.permits.in_use()), (9, 0));
+    assert_eq!((log.len(), world.permits.in_use()), (10, 0));
 }
 
 /// With one permit, a backlog of three goes through before what came after it.
@@ -226,6 +227,55 @@ async fn a_merge_is_atomic_with_dispatch() {
         assert_eq!(world.log()[..2], ["saved 1", "saved 2"]);
         assert_eq!(world.permits.in_use(), 0);
     }
+}
+
+/// What an object is made of stays with it where it moves on its host, and is no other's.
+///
+/// REQ: EX-71
+#[tokio::test]
+async fn a_member_that_moves_keeps_its_state_to_itself() {
+    let world = World::new(1);
+    let (entry, room) = (world.unit(Mode::Entry), world.unit(Mode::SpotWide));
+    let mover = Member::of(&entry.unit).unwrap();
+    let object = |owner| super::objects::Object {
+        cell: crate::execution::turn::StateCell::new(&owner, super::objects::Room::default()),
+        owner,
+        ..entry.clone()
+    };
+    let (member, other) = (object(mover.owner()), entry.member());
+    let counts = |object: &super::objects::Object| {
+        let note = world.noting();
+        object.tell(&world, "counts", move |turn| {
+            Box::pin(async move {
+                turn.state().value += 1;
+                note(&turn.state().value.to_string());
+                Ended::Well
+            })
+        });
+    };
+    counts(&member);
+    assert_eq!(rest(&world).await, ["1"]);
+    assert_eq!(mover.join(sealed(&[&member]), &room.unit), Ok(()));
+    let member = super::objects::Object {
+        owner: mover.owner(),
+        ..member
+    };
+    member.cell.moved_to(&member.owner);
+    counts(&member);
+    counts(&other);
+    assert_eq!(rest(&world).await, ["1", "2", "1"]);
+    let (own, note) = (member.cell.clone(), world.noting());
+    room.tell(&world, "looks", move |turn| {
+        Box::pin(async move {
+            note(&turn.state_of(&own).unwrap().value.to_string());
+            Ended::Well
+        })
+    });
+    assert_eq!(
+        rest(&world).await.last().unwrap(),
+        "2",
+        "it is under the gate of the room"
+    );
 }
 
 /// REQ: EX-01

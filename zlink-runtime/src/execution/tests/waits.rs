@@ -89,6 +89,30 @@ async fn a_member_cannot_wait_for_itself_in_either_form() {
     assert_eq!(told(&world, &member, &member, true).await, REFUSED);
 }
 
+/// REQ: EX-25
+#[tokio::test]
+async fn both_forms_of_waiting_tell_the_same() {
+    let world = World::new(1);
+    let (room, other) = (world.unit(Mode::SpotWide), world.unit(Mode::SpotWide));
+    for yields in [false, true] {
+        assert_eq!(told(&world, &room, &other, yields).await, ANSWERED);
+        let (call, answer) = ask();
+        drop(answer);
+        let note = world.noting();
+        room.tell(&world, "asks", move |turn| {
+            Box::pin(async move {
+                let reply = if yields { turn.yield_for(call).await } else { call.await };
+                note(&format!("{reply:?}"));
+                Ended::Well
+            })
+        });
+        settle().await;
+    }
+    let log = world.log();
+    assert!(log[1].contains("the answer is lost"), "{log:?}");
+    assert_eq!((&log[0], &log[1]), (&log[2], &log[3]));
+}
+
 /// Members with gates of their own may wait for each other; what is not a turn may wait for anybody.
 ///
 /// REQ: EX-30

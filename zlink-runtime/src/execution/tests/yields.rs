@@ -44,7 +44,7 @@ async fn async_keeps_gate_and_claim() {
     );
 }
 
-/// REQ: EX-21, EX-25
+/// REQ: EX-21
 #[tokio::test]
 async fn yield_lets_others_in_and_goes_on_behind_what_waits() {
     for mode in [Mode::SpotWide, Mode::Instance] {
@@ -342,12 +342,15 @@ async fn what_has_yielded_is_stopped_under_its_gate() {
     member.owner.stop(ErrorKind::ShuttingDown);
     settle().await;
     assert!(!answer.lost(), "its drop waits for the gate");
+    member.owner.stop(ErrorKind::ShuttingDown);
     assert_eq!(member.owner.status().active, 1);
     release.give(0);
     settle().await;
     assert!(answer.lost());
     assert_eq!(member.owner.status().active, 0);
     member.owner.drained().await;
+    room.probe(&world, "the gate is free");
+    assert_eq!(rest(&world).await.last().unwrap(), "the gate is free");
 }
 
 /// What a turn left behind wakes nobody in its place: its wakers name a turn that is over.

@@ -33,6 +33,8 @@ pub(crate) struct Scope {
     /// A call that it waits for with Yield is being polled.
     in_yield: AtomicBool,
     ended: AtomicBool,
+    /// Whether it has looked at what it may register.
+    registers: AtomicBool,
     deferrals: Mutex<Deferrals>,
 }
 
@@ -47,6 +49,7 @@ impl Scope {
             yielded: AtomicBool::new(false),
             in_yield: AtomicBool::new(false),
             ended: AtomicBool::new(false),
+            registers: AtomicBool::new(false),
             deferrals: Mutex::new(Deferrals::default()),
         })
     }
@@ -56,20 +59,23 @@ impl Scope {
         CURRENT.with_borrow(Clone::clone)
     }
 
-    /// Does `work` as a part of this turn.
-    pub(super) fn enter<T>(self: &Arc<Self>, work: impl FnOnce() -> T) -> T {
-        struct Back(Option<Arc<Scope>>);
-        impl Drop for Back {
+    /// Does `work` as a part of the turn that `scope` is of. It is published by being moved, and comes back.
+    pub(super) fn enter<T>(scope: &mut Option<Arc<Self>>, work: impl FnOnce() -> T) -> T {
+        struct Back<'a> {
+            scope: &'a mut Option<Arc<Scope>>,
+            outer: Option<Arc<Scope>>,
+        }
+        impl Drop for Back<'_> {
             fn drop(&mut self) {
-                let inner = CURRENT.replace(self.0.take());
-                drop(inner);
+                *self.scope = CURRENT.replace(self.outer.take());
             }
         }
         // The threads of a model share what is of one thread here.
         if cfg!(any(zlink_loom, zlink_shuttle)) {
             return work();
         }
-        let _back = Back(CURRENT.replace(Some(self.clone())));
+        let outer = CURRENT.replace(scope.take());
+        let _back = Back { scope, outer };
         work()
     }
 
@@ -105,6 +111,7 @@ impl Scope {
 
     /// Whether it may still register anything, and what it has registered so far.
     pub(in crate::execution) fn deferrals(&self) -> Option<MutexGuard<'_, Deferrals>> {
+        self.registers.store(true, Ordering::Relaxed);
         let deferrals = lock(&self.deferrals);
         (!self.ended.load(Ordering::Relaxed)).then_some(deferrals)
     }
@@ -118,12 +125,12 @@ impl Scope {
     }
 
     pub(super) fn end(&self, ended: Ended) {
-        let deferrals = {
-            let mut deferrals = lock(&self.deferrals);
-            self.ended.store(true, Ordering::Relaxed);
-            std::mem::take(&mut *deferrals)
-        };
-        deferrals.settle(ended == Ended::Well);
+        self.ended.store(true, Ordering::Relaxed);
+        // Only polls of this turn register, and they are over.
+        if self.registers.load(Ordering::Relaxed) {
+            let deferrals = std::mem::take(&mut *lock(&self.deferrals));
+            deferrals.settle(ended == Ended::Well);
+        }
     }
 }
 

@@ -14,11 +14,12 @@ use crate::execution::{Job, Owner};
 use crate::sync::{Mutex, lock};
 
 /// Where a state rests. Clones are the same cell.
-pub(crate) struct StateCell<S>(Arc<Cell<S>>);
+pub(crate) struct StateCell<S>(Arc<Mutex<Resting<S>>>);
 
-struct Cell<S> {
+struct Resting<S> {
+    /// Whose it is: a member that moves takes it along.
     owner: OwnerKey,
-    state: Mutex<Option<Box<S>>>,
+    state: Option<Box<S>>,
 }
 
 impl<S> Clone for StateCell<S> {
@@ -30,19 +31,24 @@ impl<S> Clone for StateCell<S> {
 impl<S> StateCell<S> {
     /// The cell of `owner`'s object.
     pub(crate) fn new<J: Job>(owner: &Owner<J>, state: S) -> Self {
-        Self(Arc::new(Cell {
+        Self(Arc::new(Mutex::new(Resting {
             owner: owner.key(),
-            state: Mutex::new(Some(Box::new(state))),
-        }))
+            state: Some(Box::new(state)),
+        })))
+    }
+
+    /// Its object is under the gate of `owner` from here on.
+    pub(crate) fn moved_to<J: Job>(&self, owner: &Owner<J>) {
+        lock(&self.0).owner = owner.key();
     }
 
     /// Takes the state out for good: its owner has ended. `None` while a turn has it.
     pub(crate) fn take(&self) -> Option<Box<S>> {
-        lock(&self.0.state).take()
+        lock(&self.0).state.take()
     }
 
     fn put(&self, state: Box<S>) {
-        let old = lock(&self.0.state).replace(state);
+        let old = lock(&self.0).state.replace(state);
         debug_assert!(old.is_none(), "one state, in one place");
     }
 }
@@ -109,10 +115,12 @@ impl<S: Send + 'static> OwnTurn<S> {
         self.stay();
         self.loan = None;
         let elsewhere = || Error::not_executed(ErrorKind::InvalidOperation, "that state is under another gate");
-        if !self.scope.owner().shares_gate(cell.0.owner) {
-            return Err(elsewhere());
-        }
-        let state = cell.take().ok_or_else(elsewhere)?;
+        let lent = {
+            let mut resting = lock(&cell.0);
+            let here = self.scope.owner().shares_gate(resting.owner);
+            if here { resting.state.take() } else { None }
+        };
+        let state = lent.ok_or_else(elsewhere)?;
         let loan = Loan {
             cell: cell.clone(),
             state: Some(state),

@@ -71,6 +71,8 @@ enum Stopping {
 #[derive(Clone, Copy, Debug)]
 struct Progress {
     phase: LeasePhase,
+    /// Since when it cannot be renewed, while it cannot.
+    failing_since: Option<Instant>,
     generation: Option<Revision>,
     revision: Option<Revision>,
     /// The version of [`Wanted`] that is in the store.
@@ -114,6 +116,7 @@ impl HostLease {
             wake: Notify::new(),
             progress: Arc::new(watch::Sender::new(Progress {
                 phase: LeasePhase::Failing,
+                failing_since: Some(Instant::now()),
                 generation: None,
                 revision: None,
                 stored: 0,
@@ -144,6 +147,11 @@ impl HostLease {
 
     pub(crate) fn phase(&self) -> LeasePhase {
         self.0.progress.borrow().phase
+    }
+
+    /// Since when it cannot be renewed, while it cannot.
+    pub(crate) fn failing_since(&self) -> Option<Instant> {
+        self.0.progress.borrow().failing_since
     }
 
     /// Of the lease's first write.
@@ -259,7 +267,7 @@ struct Keeper {
     pending: Option<Attempt>,
     /// When the next write is due.
     due: Instant,
-    failing: bool,
+    failing_since: Option<Instant>,
 }
 
 impl Keeper {
@@ -272,7 +280,7 @@ impl Keeper {
             nonce: uuid::Uuid::new_v4().as_u64_pair().1,
             pending: None,
             due: Instant::now(),
-            failing: true,
+            failing_since: Some(Instant::now()),
         }
     }
 
@@ -328,7 +336,7 @@ impl Keeper {
                 Err(Foreign(key)) => return Err(LeaseError::Taken(key)),
             }
         }
-        self.failing = false;
+        self.failing_since = None;
         // A new owner owns nothing that could have been taken meanwhile.
         self.own.confirmed(self.shared.config.clock.now());
         self.tell();
@@ -561,8 +569,8 @@ impl Keeper {
     }
 
     fn healthy(&mut self, healthy: bool, why: &str) {
-        if self.failing == healthy {
-            self.failing = !healthy;
+        if self.failing_since.is_some() == healthy {
+            self.failing_since = (!healthy).then(Instant::now);
             if healthy {
                 tracing::info!(
                     target: "zlink::runtime", event_id = "zlink.runtime.location.lease_changed", state = "held",
@@ -584,12 +592,13 @@ impl Keeper {
             .store(nanos(self.own.admission()), Ordering::Release);
         let phase = match () {
             () if self.own.is_fenced() => LeasePhase::Fenced,
-            () if self.failing => LeasePhase::Failing,
+            () if self.failing_since.is_some() => LeasePhase::Failing,
             () => LeasePhase::Held,
         };
         let (generation, revision) = (self.own.generation(), self.own.revision());
         self.shared.progress.send_modify(|progress| {
             progress.phase = phase;
+            progress.failing_since = self.failing_since;
             (progress.generation, progress.revision) = (generation, revision);
         });
     }

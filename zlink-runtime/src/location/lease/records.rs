@@ -1,7 +1,8 @@
 //! What a host keeps in the store beside its lease: what it wants there, what is there, and what the next batch changes.
 //! Pure. It must not know what a record says.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use bytes::Bytes;
 
@@ -41,6 +42,16 @@ pub(super) struct Records(BTreeMap<Key, Held>);
 struct Held {
     record: Record,
     revision: Revision,
+    /// The [marks](mark) of what stood there before, the latest last: a store that has gone back shows one of them.
+    former: VecDeque<u64>,
+}
+
+/// Of how many earlier values a mark is kept.
+const FORMER: usize = 64;
+
+/// Tells values of one record apart.
+fn mark(value: &[u8]) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(value)
 }
 
 /// A record under one of this host's keys that is not this host's.
@@ -79,17 +90,33 @@ impl Records {
 
     /// That change was applied.
     pub(super) fn applied(&mut self, change: Change, revision: Revision) {
-        let held = Held {
-            record: change.record,
-            revision,
-        };
-        self.0.insert(held.record.key.clone(), held);
+        self.hold(change.record, revision);
+    }
+
+    fn hold(&mut self, record: Record, revision: Revision) {
+        let mut former = VecDeque::new();
+        if let Some(before) = self.0.remove(&record.key) {
+            former = before.former;
+            if before.record.value != record.value {
+                former.push_back(mark(&before.record.value));
+                former.drain(..former.len().saturating_sub(FORMER));
+            }
+        }
+        let key = record.key.clone();
+        self.0.insert(
+            key,
+            Held {
+                record,
+                revision,
+                former,
+            },
+        );
     }
 
     /// Takes what is under the keys of this host. `changes` may have been applied, each.
     ///
     /// # Errors
-    /// Where a value is neither what was there nor what a change puts there.
+    /// Where a value is neither what is or was there nor what a change puts there.
     pub(super) fn found(
         &mut self,
         found: impl IntoIterator<Item = (Key, Option<Stored>)>,
@@ -107,11 +134,16 @@ impl Records {
                 .chain(self.0.get(&key).map(|held| &held.record))
                 .find(|record| record.value == stored.value)
                 .cloned();
-            match ours {
-                Some(record) => {
-                    let revision = stored.revision;
-                    self.0.insert(key, Held { record, revision });
-                }
+            let earlier = || {
+                let held = self.0.get(&key)?;
+                let record = || Record {
+                    value: stored.value.clone(),
+                    ..held.record.clone()
+                };
+                held.former.contains(&mark(&stored.value)).then(record)
+            };
+            match ours.or_else(earlier) {
+                Some(record) => self.hold(record, stored.revision),
                 None => return Err(Foreign(key)),
             }
         }

@@ -10,6 +10,9 @@ use redis::Script;
 use super::link::Server;
 use crate::location::{BlobPut, BlobRef, BlobRenewed, StoreError, StoreTime, StoredBlob};
 
+/// What a put or a get may take longer than other operations: the greatest blob, at 4 MiB a second.
+const TRANSFER_TIME: Duration = Duration::from_secs(16);
+
 /// A word, the server's time, an expiry, and the bytes of a get.
 type Answer = (String, u64, u64, Bytes);
 
@@ -86,7 +89,11 @@ impl Blobs {
         call.arg(act).arg(*self.now.lock());
         call.arg(StoreTime::default().after(retention.unwrap_or_default()).as_millis());
         call.arg(bytes);
-        let answer: Answer = server.call(&call, act != "get").await?;
+        let longer = match act {
+            "put" | "get" => TRANSFER_TIME,
+            _ => Duration::ZERO,
+        };
+        let answer: Answer = server.call(&call, act != "get", longer).await?;
         let mut now = self.now.lock();
         *now = answer.1.max(*now);
         Ok(answer)

@@ -1,11 +1,12 @@
--- Before every script on records. A namespace is four keys of one slot:
+-- Before every script on records. A namespace is five keys of one slot:
 --   state    hash: `epoch`, drawn when the namespace was made; `revision`, of the last batch
 --   records  hash: key to `revision:expiry:value`, both numbers in decimals, the expiry empty where there is none
 --   order    sorted set of the keys, all of one score, so in the order of their bytes
 --   expiry   sorted set of the keys that expire, by milliseconds
+--   batches  sorted set of the revisions of the last batches
 -- ARGV begins with the epoch, the revision and the time that the asker has seen.
 -- An answer is {word, time, last revision, the rest}.
-local state, records, order, expiry = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local state, records, order, expiry, batches = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 
 -- Numbers stay below 2^53, where they are exact.
 local function text(number)
@@ -18,7 +19,19 @@ local now = math.max(math.floor(micros / 1000), tonumber(ARGV[3]))
 
 local found = redis.call('HMGET', state, 'epoch', 'revision')
 local last = tonumber(found[2] or '0')
-if found[1] ~= ARGV[1] or last < tonumber(ARGV[2]) then
+local seen = tonumber(ARGV[2])
+
+-- Whether a batch that was seen is none of this server's: others may have written since it was lost. Of one before the
+-- oldest that is remembered nobody knows.
+local function forgot()
+  if seen == 0 or seen >= last or redis.call('ZSCORE', batches, ARGV[2]) then
+    return seen > last
+  end
+  local oldest = redis.call('ZRANGE', batches, 0, 0)[1]
+  return oldest and tonumber(oldest) < seen
+end
+
+if found[1] ~= ARGV[1] or forgot() then
   return {'lost', text(now), text(last), {found[1] or ''}}
 end
 

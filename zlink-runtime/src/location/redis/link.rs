@@ -95,15 +95,17 @@ impl Link {
 }
 
 impl Server {
-    /// One script, within the timeout, which covers the wait for a connection. `changes`: whether nobody knows what
-    /// came of it where there is no answer.
+    /// One script, within the timeout, which covers the wait for a connection; what it carries may take `longer`.
+    /// `changes`: whether nobody knows what came of it where there is no answer.
     pub(super) async fn call<T: FromRedisValue>(
         &self,
         script: &ScriptInvocation<'_>,
         changes: bool,
+        longer: Duration,
     ) -> Result<T, StoreError> {
         let deadline = Instant::now() + self.timeout;
         let (number, mut connection) = self.connection(deadline).await?;
+        let deadline = deadline + longer;
         let lost = |text: String, error: fn(String) -> StoreError| match changes {
             true => StoreError::Unknown(text),
             false => error(text),
@@ -118,7 +120,7 @@ impl Server {
             Err(_) => {
                 // It may be cut off without a sign: the next operation tries another connection.
                 self.forget(number).await;
-                let text = format!("the server did not answer within {:?}", self.timeout);
+                let text = format!("the server did not answer within {:?}", self.timeout + longer);
                 Err(lost(text, StoreError::DeadlineExceeded))
             }
         }

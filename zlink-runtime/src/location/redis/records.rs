@@ -1,5 +1,7 @@
 //! Records as the scripts keep them: what is sent, what comes back, and whether it is still the same namespace.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use parking_lot::Mutex;
 use redis::{Script, ScriptInvocation};
@@ -23,7 +25,7 @@ struct Seen {
 }
 
 pub(super) struct Records {
-    keys: [String; 4],
+    keys: [String; 5],
     seen: Mutex<Seen>,
     scripts: Scripts,
 }
@@ -40,7 +42,8 @@ impl Records {
         let with_head = |text: &str| Script::new(&format!("{}\n{text}", include_str!("head.lua")));
         Self {
             // What is in braces decides the slot.
-            keys: ["state", "records", "order", "expiry"].map(|name| format!("{{zlink:{namespace}}}:{name}")),
+            keys: ["state", "records", "order", "expiry", "batches"]
+                .map(|name| format!("{{zlink:{namespace}}}:{name}")),
             seen: Mutex::default(),
             scripts: Scripts {
                 open: Script::new(include_str!("open.lua")),
@@ -56,7 +59,7 @@ impl Records {
         let drawn = uuid::Uuid::new_v4().simple().to_string();
         let mut call = self.scripts.open.key(&self.keys[0]);
         // A namespace that nobody has used is none that can be lost.
-        let (epoch, revision) = server.call(call.arg(drawn), false).await?;
+        let (epoch, revision) = server.call(call.arg(drawn), false, Duration::ZERO).await?;
         let mut seen = self.seen.lock();
         seen.epoch = epoch;
         seen.revision = revision;
@@ -167,7 +170,7 @@ impl Records {
     }
 
     async fn ask(&self, server: &Server, call: &ScriptInvocation<'_>, changes: bool) -> Result<Answer, StoreError> {
-        let answer: Answer = server.call(call, changes).await?;
+        let answer: Answer = server.call(call, changes, Duration::ZERO).await?;
         let (word, now, revision, rest) = &answer;
         {
             let mut seen = self.seen.lock();

@@ -22,6 +22,8 @@ end
 
 -- A server that is out of memory refuses the first write of a script, and none after it: half a batch is never applied.
 redis.call('HSET', state, 'revision', text(revision))
+redis.call('ZADD', batches, text(revision), text(revision))
+redis.call('ZREMRANGEBYRANK', batches, 0, -4097)
 for _, key in ipairs(redis.call('ZRANGEBYSCORE', expiry, '-inf', text(now), 'LIMIT', 0, 64)) do
   drop(key)
 end

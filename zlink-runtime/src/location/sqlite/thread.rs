@@ -64,10 +64,10 @@ impl<J> Queue<J> {
         timeout: Duration,
         job: impl FnOnce(Ticket<T>) -> J,
     ) -> Option<Result<T, StoreError>> {
+        // Too long a time is none. The wait for room counts: what comes late out of it does not wait once more.
+        let deadline = Instant::now().checked_add(timeout);
         let room = queue.reserve().await.ok()?;
         let (answer, answered) = oneshot::channel();
-        // Too long a time is none.
-        let deadline = Instant::now().checked_add(timeout);
         room.send(job(Ticket { answer, deadline }));
         answered.await.ok()
     }

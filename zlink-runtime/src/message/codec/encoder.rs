@@ -25,10 +25,10 @@ pub fn encode<M: Message, R>(message: &M, consume: impl FnOnce(&[u8]) -> R) -> R
     let mut writer = WRITER.take().unwrap_or_default();
     // A writer that failed stands in the middle of a message, so it is dropped.
     let bytes = writer.message(message)?;
-    let len = bytes.len();
+    let keep = bytes.len() <= KEEP_BYTES;
     let result = consume(bytes);
-    if len <= KEEP_BYTES {
-        writer.reset(len);
+    if keep {
+        writer.reset();
         WRITER.set(Some(writer));
     }
     Ok(result)

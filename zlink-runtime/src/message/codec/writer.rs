@@ -14,9 +14,6 @@ use super::value::Value;
 use super::{MAX_DEPTH, MAX_TABLES};
 use crate::limit::PAYLOAD_BYTES;
 
-/// Up to this length a buffer is cleared; beyond it, a new one is.
-const CLEAR_BYTES: usize = 4 << 10;
-
 /// A value that was written, to be named by the table around it.
 #[derive(Clone, Copy)]
 pub struct Offset(WIPOffset<UnionWIPOffset>);
@@ -50,14 +47,9 @@ impl Writer {
         Ok(bytes)
     }
 
-    /// Makes it ready for the next message, after one of `bytes` that was written whole.
-    pub(super) fn reset(&mut self, bytes: usize) {
-        if bytes <= CLEAR_BYTES {
-            self.builder.reset();
-        } else {
-            // The builder clears byte by byte, which takes a program that is not optimised longer than the message did.
-            self.builder = FlatBufferBuilder::with_capacity(bytes.next_power_of_two());
-        }
+    /// Makes it ready for the next message, after one that was written whole.
+    pub(super) fn reset(&mut self) {
+        self.builder.reset();
         self.tables = 0;
     }
 

@@ -31,7 +31,6 @@ export class Call {
   /** A link has taken it: a handler may run. */
   #taken = false;
   readonly #timer: NodeJS.Timeout | undefined;
-  readonly #abort: (() => void) | undefined;
   readonly #resolve: (payload: Bytes) => void;
   readonly #reject: (error: unknown) => void;
   readonly #forget: (call: Call) => void;
@@ -47,15 +46,9 @@ export class Call {
     this.#resolve = resolve;
     this.#reject = reject;
     this.#forget = forget;
-    const { timeoutMs, signal } = parts;
+    const { timeoutMs } = parts;
     this.deadline = timeoutMs === undefined ? undefined : performance.now() + timeoutMs;
     this.#timer = timeoutMs === undefined ? undefined : setTimeout(() => this.#expired(), timeoutMs);
-    if (signal !== undefined) {
-      this.#abort = () => {
-        if (this.#end()) this.#reject(signal.reason);
-      };
-      signal.addEventListener("abort", this.#abort, { once: true });
-    }
   }
 
   get ended(): boolean {
@@ -78,6 +71,11 @@ export class Call {
     if (this.#end()) this.#resolve(payload);
   }
 
+  /** Its signal was aborted: whoever waits for it is told why, and a link is no more to send it. */
+  cancelled(reason: unknown): void {
+    if (this.#end()) this.#reject(reason);
+  }
+
   /** It failed, with an error that says whether it ran, or was made wrongly. */
   failed(error: Error): void {
     if (this.#end()) this.#reject(error);
@@ -98,7 +96,6 @@ export class Call {
     if (this.#ended) return false;
     this.#ended = true;
     clearTimeout(this.#timer);
-    if (this.#abort !== undefined) this.parts.signal?.removeEventListener("abort", this.#abort);
     this.#forget(this);
     return true;
   }

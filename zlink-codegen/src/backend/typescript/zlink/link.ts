@@ -4,6 +4,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 
 import { Dealer } from "zeromq";
+import type { EventType } from "zeromq";
 
 import { Refusal, hello, judge, reject, rejected, update } from "./admission.js";
 import type { Local, Server } from "./admission.js";
@@ -25,6 +26,12 @@ const TICK_MS = 1_000;
 const WINDOW_BYTES = 1024 * 1024;
 /** After this many bytes a probe asks how far the peer is. */
 const ASK_BYTES = WINDOW_BYTES / 4;
+/**
+ * When the library would connect again, were the socket not closed at the first sign of an end. Where it is told not to, or
+ * to hold messages back without a connection, it drops what it has received as soon as the connection ends: the last
+ * replies of a server that shuts down in order.
+ */
+const NEVER_MS = 2 ** 31 - 1;
 /** Messages that the library holds before it stops reading. */
 const RECEIVE_MESSAGES = 16;
 
@@ -61,6 +68,7 @@ export class Link {
   readonly endpoint: string;
   readonly #owner: LinkOwner;
   readonly #socket: Dealer;
+  #over: () => void = () => undefined;
   #phase: "connecting" | "greeting" | "awaiting" | "ready" | "lost" = "connecting";
   #server: Server | undefined;
   #liveness: Liveness | undefined;
@@ -69,6 +77,7 @@ export class Link {
   #reason = "";
   #limit: NodeJS.Timeout | undefined;
   #ticks: NodeJS.Timeout | undefined;
+  #lastTick = 0;
   /** Calls that wait to be sent, in order. */
   readonly #queue = new Set<Call>();
   /** Requests that wait for their replies. */
@@ -94,8 +103,7 @@ export class Link {
     const { rid, maxMessage } = owner.local;
     this.#socket = new Dealer({
       linger: 0,
-      immediate: true,
-      reconnectInterval: -1,
+      reconnectInterval: NEVER_MS,
       connectTimeout: HANDSHAKE_MS,
       handshakeInterval: HANDSHAKE_MS,
       maxMessageSize: Math.max(maxMessage, COALESCE_BYTES) + PREFIX,
@@ -120,6 +128,11 @@ export class Link {
     return this.#phase === "ready" && !this.#paused && this.#given - this.#read < WINDOW_BYTES;
   }
 
+  /** The server has said that it takes nothing now. */
+  get isPaused(): boolean {
+    return this.#paused;
+  }
+
   /** Requests that wait for their replies here. */
   get pending(): number {
     return this.#pending.size;
@@ -127,15 +140,16 @@ export class Link {
 
   /** Makes the attempt and resolves when it is over. */
   async run(): Promise<Ended> {
-    const events = this.#watch();
-    const reading = this.#receive();
+    const over = new Promise<void>((resolve) => (this.#over = resolve));
+    void this.#watch();
+    void this.#receive();
     this.#within(HANDSHAKE_MS, "it did not answer in time");
     try {
       this.#socket.connect(this.endpoint);
     } catch (error) {
       this.close(`it cannot be connected to: ${String(error)}`);
     }
-    await Promise.all([events, reading]);
+    await over;
     await this.#sending;
     for (const call of this.#pending.values()) call.stopped("Unavailable", `the link was lost: ${this.#reason}`);
     return {
@@ -148,7 +162,14 @@ export class Link {
   /** Ends it at once. */
   close(reason: string): void {
     this.#lose(reason);
+    this.#shut();
+  }
+
+  /** Closes the socket, with which its monitor ends. */
+  #shut(): void {
+    this.#noLimit();
     this.#socket.close();
+    this.#over();
   }
 
   /** Ends it at once, since this side stops. */
@@ -196,33 +217,51 @@ export class Link {
     for (const resolve of waiting) resolve();
   }
 
+  /** Ends the attempt unless it gets on in time: what has arrived while the program was busy counts first. */
   #within(ms: number, reason: string): void {
     clearTimeout(this.#limit);
-    this.#limit = setTimeout(() => this.close(reason), ms);
+    const limit = setTimeout(() => {
+      void turn().then(turn).then(() => {
+        if (this.#limit === limit) this.close(reason);
+      });
+    }, ms);
+    this.#limit = limit;
+  }
+
+  #noLimit(): void {
+    clearTimeout(this.#limit);
+    this.#limit = undefined;
   }
 
   async #watch(): Promise<void> {
-    for await (const event of this.#socket.events) {
-      switch (event.type) {
-        case "connect":
-          this.#within(HANDSHAKE_MS, "its handshake took too long");
-          break;
-        case "handshake":
-          if (this.#phase !== "connecting") break;
-          this.#phase = "greeting";
-          this.#own.push(hello(this.#owner.local));
-          this.#pump();
-          break;
-        case "disconnect":
-        case "close":
-        case "handshake:error:protocol":
-        case "handshake:error:auth":
-        case "handshake:error:other":
-          await this.#drain(event.type === "disconnect" ? "the connection ended" : "no connection was made");
-          break;
-        default:
-          break;
-      }
+    try {
+      for await (const event of this.#socket.events) await this.#happened(event.type);
+    } catch (error) {
+      this.close(`the socket's monitor failed: ${String(error)}`);
+    }
+  }
+
+  async #happened(event: EventType): Promise<void> {
+    switch (event) {
+      case "connect":
+        if (this.#phase === "connecting") this.#within(HANDSHAKE_MS, "its handshake took too long");
+        break;
+      case "handshake":
+        if (this.#phase !== "connecting") break;
+        this.#phase = "greeting";
+        this.#own.push(hello(this.#owner.local));
+        this.#pump();
+        break;
+      case "disconnect":
+      case "close":
+      case "connect:retry":
+      case "handshake:error:protocol":
+      case "handshake:error:auth":
+      case "handshake:error:other":
+        await this.#drain(event === "disconnect" ? "the connection ended" : "no connection was made");
+        break;
+      default:
+        break;
     }
   }
 
@@ -237,7 +276,7 @@ export class Link {
         await turn();
       } while (this.#received !== before);
     }
-    this.#socket.close();
+    this.#shut();
   }
 
   /** Nothing more is sent. */
@@ -245,7 +284,7 @@ export class Link {
     if (this.#phase === "lost") return;
     this.#phase = "lost";
     this.#reason = reason;
-    clearTimeout(this.#limit);
+    this.#noLimit();
     clearInterval(this.#ticks);
     this.#owner.lost(this, this.takeUnsent());
     this.#settle();
@@ -270,8 +309,11 @@ export class Link {
   }
 
   #frame(frame: Bytes): void {
+    // An admit may be longer than what is agreed with it.
+    const { maxMessage } = this.#owner.local;
+    const most = this.#server === undefined ? Math.max(maxMessage, COALESCE_BYTES) : maxMessage;
     try {
-      for (const record of records(frame, this.#owner.local.maxMessage)) this.#record(record);
+      for (const record of records(frame, most)) this.#record(record);
     } catch (error) {
       if (!(error instanceof Malformed)) throw error;
       this.#protocolError(error.message);
@@ -344,8 +386,9 @@ export class Link {
         this.#refuse(error);
         return;
       }
-      clearTimeout(this.#limit);
+      this.#noLimit();
       this.#readyAt = performance.now();
+      this.#lastTick = this.#readyAt;
       this.#liveness = new Liveness(this.#readyAt);
       this.#ticks = setInterval(() => this.#tick(), TICK_MS);
       this.#pump();
@@ -362,7 +405,7 @@ export class Link {
   #refuse(refusal: Refusal): void {
     this.#refusal = refusal;
     this.#lose(`refused: ${refusal.message}`);
-    this.#limit = setTimeout(() => this.#socket.close(), HANDSHAKE_MS);
+    this.#limit = setTimeout(() => this.#shut(), HANDSHAKE_MS);
     this.#own = [reject(refusal)];
     void this.#flushOwn();
   }
@@ -418,7 +461,11 @@ export class Link {
   #tick(): void {
     const [first] = this.#queue;
     const large = this.#large || (first !== undefined && isLarge(first.parts.payload));
-    const action = this.#liveness?.tick(performance.now(), this.#paused || large);
+    const now = performance.now();
+    // A tick that comes late says that this program stood still: answers may be there that it has not read.
+    const late = now - this.#lastTick > 2 * TICK_MS;
+    this.#lastTick = now;
+    const action = this.#liveness?.tick(now, this.#paused || large || late);
     if (action === "expired") {
       this.close("no probe was answered for 15 s");
     } else if (action === "probe") {
@@ -472,7 +519,7 @@ export class Link {
         if (call.correlation !== undefined) this.#pending.set(call.correlation, call);
       }
       try {
-        // It waits only where the connection has ended: then it rejects when the socket is closed, and was never sent.
+        // The socket takes whatever it is given, until it is closed: then it rejects, and has sent nothing.
         await this.#socket.send(message);
       } catch {
         this.#unsent(batch.calls);

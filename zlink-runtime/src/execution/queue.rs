@@ -99,7 +99,6 @@ impl<J: Job> Queue<J> {
     }
 
     /// Adds what its source had taken before its boundary.
-    #[allow(clippy::box_collection, reason = "few queues move, and all would carry it")]
     pub(super) fn push_relayed(&mut self, job: J) {
         self.admitted += 1;
         self.relayed.get_or_insert_default().push(job);

@@ -138,8 +138,9 @@ impl MeshNode<'_> {
         set_weight(&self.mesh.links, &channel.into(), weight)
     }
 
-    /// Adds an intent, and dials. `expected` is the only RID that is admitted there. An intent that is there already dials
-    /// now where it would have waited: after a refusal for good that is about a minute.
+    /// Adds an intent, and dials. `expected` is the only RID that is admitted there: a link that led to another is closed.
+    /// An intent that is there already dials now where it would have waited: after a refusal for good that is about a
+    /// minute.
     ///
     /// # Errors
     /// Where the endpoint cannot be dialled by anybody: wrong, a wildcard, or port 0.
@@ -181,8 +182,9 @@ impl ChannelControl<'_> {
         }
     }
 
-    /// Adds an intent, and dials. `expected` is the only RID that is admitted there. An intent that is there already dials
-    /// now where it would have waited: after a refusal for good that is about a minute.
+    /// Adds an intent, and dials. `expected` is the only RID that is admitted there: a link that led to another is closed.
+    /// An intent that is there already dials now where it would have waited: after a refusal for good that is about a
+    /// minute.
     ///
     /// # Errors
     /// Where the endpoint cannot be dialled by anybody, or this host has no Client role for the channel.

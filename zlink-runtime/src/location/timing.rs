@@ -15,8 +15,8 @@ pub struct LocationTiming {
     pub renew_timeout: Duration,
     /// By how much a host stops to use its own lease earlier, and others count it out later: 5 s where it is not set.
     pub fencing_margin: Duration,
-    /// Between two looks at what the store lists: 1 s where it is not set. Less than `renew_interval` and `renew_timeout`
-    /// together: whoever looks more seldom cannot tell a dead host from one that could not renew.
+    /// Between two looks at what the store lists: 1 s where it is not set. At most `renew_interval` and
+    /// `renew_timeout` together: whoever looks more seldom cannot tell a dead host from one that could not renew.
     pub poll_interval: Duration,
     /// For how long a failing store counts as a short outage in the host's status: 30 s where it is not set. It
     /// extends nothing.
@@ -58,9 +58,9 @@ impl LocationTiming {
         if !problems.is_empty() {
             return problems;
         }
-        if self.poll_interval >= self.patience() {
+        if self.poll_interval > self.patience() {
             problems.push(format!(
-                "poll_interval {:?} must be less than renew_interval {:?} + renew_timeout {:?}, or between two looks an outage \
+                "poll_interval {:?} must be at most renew_interval {:?} + renew_timeout {:?}, or between two looks an outage \
                  could pass unseen, and no host would ever be counted out",
                 self.poll_interval, self.renew_interval, self.renew_timeout
             ));
@@ -122,8 +122,8 @@ mod tests {
             poll_interval,
             ..LocationTiming::default()
         };
-        assert!(looks(secs(8) - Duration::from_millis(1)).problems().is_empty());
-        let problems = looks(secs(8)).problems();
+        assert!(looks(secs(8)).problems().is_empty());
+        let problems = looks(secs(8) + Duration::from_millis(1)).problems();
         assert!(
             problems.len() == 1 && problems[0].contains("poll_interval"),
             "{problems:?}"

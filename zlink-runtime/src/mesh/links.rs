@@ -169,16 +169,32 @@ impl Links {
             return known.ask();
         }
         // A changed expectation is a new intent; the one before must not keep dialling.
+        let mut former = None;
         intents.retain(|(intent, task)| {
             let same = intent.endpoint == endpoint;
             if same {
                 task.abort();
+                former = intent.rid();
             }
             !same
         });
-        let intent = Intent::new(endpoint, expected);
+        let intent = Intent::new(endpoint, expected.clone());
         let task = self.0.runtime.spawn(intent::run(self.0.clone(), intent.clone()));
         intents.push((intent, task));
+        drop(intents);
+        if let (Some(former), Some(expected)) = (former, expected)
+            && former != expected
+        {
+            self.close_dialled(&former, "another peer is expected at its endpoint");
+        }
+    }
+
+    fn close_dialled(&self, rid: &Rid, why: &'static str) {
+        if let Lookup::Ready(peer) = self.find(rid)
+            && peer.link().peer().dialled
+        {
+            peer.close(CloseReason::Local(why), Duration::ZERO);
+        }
     }
 
     /// Releases the intent for that endpoint, and closes the link it led to. Returns whether there was one.
@@ -193,11 +209,7 @@ impl Links {
             !same
         });
         for rid in released.iter().filter_map(|intent| intent.rid()) {
-            if let Lookup::Ready(peer) = self.find(&rid)
-                && peer.link().peer().dialled
-            {
-                peer.close(CloseReason::Local("its intent was released"), Duration::ZERO);
-            }
+            self.close_dialled(&rid, "its intent was released");
         }
         if !released.is_empty() {
             self.0.dial_where_needed();

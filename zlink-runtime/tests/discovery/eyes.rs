@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use zlink_generated::contract::{STOCK, stock_server};
+use zlink_runtime::id::Rid;
 use zlink_runtime::location::{Batch, Faults, Key, LocationStore, LocationTiming, MemoryStore, Mutation, Written};
 use zlink_runtime::testing::Cluster;
 use zlink_runtime::{HostPhase, LocationState, PeerState};
@@ -171,4 +172,27 @@ async fn who_waits_for_a_server_hears_what_hinders_the_link_to_one_that_was_foun
     let ready = c.mesh("shop").unwrap().ready(STOCK, 1, 5 * SECOND).await;
     let text = ready.unwrap_err().to_string();
     assert!(text.contains("tcp://s:1"), "{text}");
+}
+
+/// REQ: NET-503
+#[tokio::test(start_paused = true)]
+async fn a_link_to_another_than_is_expected_now_does_not_stay() {
+    let cluster = Cluster::new(22);
+    cluster.node("s", |host| {
+        host.mesh("shop", |mesh| {
+            mesh.rid("s").listen("tcp://s:1").serve(stock_server(Clerk::new("s")))
+        })
+    });
+    cluster.node("c", |host| {
+        host.mesh("shop", |mesh| {
+            mesh.rid("c").listen("tcp://c:1").connect("tcp://s:1").client(STOCK)
+        })
+    });
+    cluster.start_all().await.unwrap();
+    cluster.ready(10 * SECOND).await;
+    let c = cluster.host("c");
+    let mesh = c.mesh("shop").unwrap();
+    mesh.connect("tcp://s:1", Some(Rid::new("other").unwrap())).unwrap();
+    cluster.advance(120 * SECOND).await;
+    assert!(mesh.status().peers.iter().all(|peer| peer.state != PeerState::Ready));
 }

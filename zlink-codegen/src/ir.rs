@@ -40,6 +40,20 @@ impl Schema {
     pub fn message(&self, at: DeclRef) -> &Message {
         &self.namespaces[at.namespace].messages[at.index]
     }
+
+    /// The alignment in bytes of a field of that type in its table: of the value, or of the offset that leads to it.
+    #[must_use]
+    pub fn align(&self, ty: &Type) -> u32 {
+        match ty {
+            Type::Scalar(Scalar::Int(int)) => int.size(),
+            Type::Scalar(Scalar::Bool | Scalar::Uuid) => 1,
+            Type::Scalar(Scalar::F64 | Scalar::Timestamp | Scalar::Duration) => 8,
+            Type::Enum(at) => self.enumeration(*at).repr.size(),
+            Type::Struct(at) => self.structure(*at).align,
+            Type::Optional(inner) => self.align(inner),
+            Type::Scalar(_) | Type::List(_) | Type::Map(_) | Type::Union(_) | Type::Message(_) => 4,
+        }
+    }
 }
 
 /// Where a declaration stands: a namespace of the [`Schema`], and its index among
@@ -75,6 +89,19 @@ pub struct Namespace {
     pub messages: Vec<Message>,
     /// Services, in the order of the file.
     pub services: Vec<Service>,
+}
+
+impl Namespace {
+    /// The names of its types: enums, structs, unions, messages, each kind in the order of the file.
+    #[must_use]
+    pub fn type_names(&self) -> Vec<&str> {
+        let enums = self.enums.iter().map(|it| &it.name);
+        let structs = self.structs.iter().map(|it| &it.name);
+        let unions = self.unions.iter().map(|it| &it.name);
+        let messages = self.messages.iter().map(|it| &it.name);
+        let all = enums.chain(structs).chain(unions).chain(messages);
+        all.map(String::as_str).collect()
+    }
 }
 
 /// Doc text as the schema has it, or nothing.
@@ -184,6 +211,16 @@ pub struct Message {
     pub slots: Vec<Slot>,
 }
 
+impl Message {
+    /// Its fields in use, by rising id.
+    pub fn fields(&self) -> impl Iterator<Item = &Field> {
+        self.slots.iter().filter_map(|slot| match slot {
+            Slot::Field(field) => Some(field),
+            Slot::Reserved { .. } => None,
+        })
+    }
+}
+
 /// One id of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Slot {
@@ -234,6 +271,28 @@ pub enum Type {
     Union(DeclRef),
     /// A message.
     Message(DeclRef),
+}
+
+impl Type {
+    /// Whether a value stands in its table itself, as scalars, enums and structs do, and not behind an offset.
+    #[must_use]
+    pub fn is_inline(&self) -> bool {
+        match self {
+            Type::Scalar(scalar) => match scalar {
+                Scalar::String
+                | Scalar::Bytes
+                | Scalar::SpotId
+                | Scalar::ActorId
+                | Scalar::SpotRef
+                | Scalar::ActorRef => false,
+                Scalar::Bool | Scalar::Int(_) | Scalar::F32 | Scalar::F64 => true,
+                Scalar::Uuid | Scalar::Timestamp | Scalar::Duration => true,
+            },
+            Type::Enum(_) | Type::Struct(_) => true,
+            Type::Optional(inner) => inner.is_inline(),
+            Type::List(_) | Type::Map(_) | Type::Union(_) | Type::Message(_) => false,
+        }
+    }
 }
 
 /// A type without parameters.

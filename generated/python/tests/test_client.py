@@ -207,6 +207,8 @@ class Pressure(Case):
         host = self.host(jobs=10)
         client = await self.client(host.endpoint)
         calls = [asyncio.create_task(client.ask(hold(number), timeout=PATIENCE)) for number in range(600)]
+        # Until then a handler that starts makes room again, and the pause may be over at once.
+        await self.until("all handlers hold", lambda: len(host.seen()) == 256)
         await self.until("it asks for a pause", lambda: client.servers()[0].paused)
         late = asyncio.create_task(client.ask(Order(number=1000), timeout=PATIENCE))
         told = asyncio.create_task(client.tell(Order(number=1001)))

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use super::Unit;
 use crate::diagnostic::{Code, Diagnostic, Sink};
-use crate::ir::{DeclRef, Schema, Slot, Type};
+use crate::ir::{DeclRef, Schema, Type};
 
 /// A message or a union.
 type Thing = (bool, DeclRef);
@@ -21,8 +21,7 @@ pub(super) fn check(schema: &Schema, units: &[Unit<'_>], sink: &mut Sink) {
         for (index, message) in it.messages.iter().enumerate() {
             let at = DeclRef { namespace, index };
             let mut count = 0;
-            for slot in &message.slots {
-                let Slot::Field(field) = slot else { continue };
+            for field in message.fields() {
                 let needed = match &field.ty {
                     _ if !field.required => continue,
                     Type::Message(needed) => (false, *needed),

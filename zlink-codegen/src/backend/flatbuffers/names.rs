@@ -1,6 +1,6 @@
 //! The identifiers of one namespace in `.fbs`: as the schema writes them, with the helper tables beside them.
 
-use crate::ir::{Namespace, Schema, Slot, Type};
+use crate::ir::{Message, Namespace, Schema, Type};
 use crate::name::{Scope, assign, camel, snake};
 
 /// The identifiers of one namespace, by kind and index.
@@ -17,17 +17,7 @@ pub(super) struct Names {
 
 impl Names {
     pub(super) fn of(namespace: &Namespace, schema: &Schema) -> Self {
-        let enums = namespace.enums.iter().map(|it| &it.name);
-        let structs = namespace.structs.iter().map(|it| &it.name);
-        let unions = namespace.unions.iter().map(|it| &it.name);
-        let messages = namespace.messages.iter().map(|it| &it.name);
-        let all: Vec<&str> = enums
-            .chain(structs)
-            .chain(unions)
-            .chain(messages)
-            .map(String::as_str)
-            .collect();
-        let types = idents(&all);
+        let types = idents(&namespace.type_names());
         let mut scope = Scope::new(types.iter().map(String::as_str));
         let boxes = namespace
             .unions
@@ -35,8 +25,7 @@ impl Names {
             .map(|it| scope.claim(&format!("{}Box", camel(&it.name))))
             .collect();
         let mut entries: Vec<(Type, String)> = Vec::new();
-        for slot in namespace.messages.iter().flat_map(|message| &message.slots) {
-            let Slot::Field(field) = slot else { continue };
+        for field in namespace.messages.iter().flat_map(Message::fields) {
             let Type::Map(value) = &field.ty else { continue };
             if entries.iter().all(|(known, _)| known != value.as_ref()) {
                 let name = scope.claim(&format!("{}Entry", camel(describe(value, schema))));

@@ -103,19 +103,6 @@ impl Scene<'_> {
             }
         }
     }
-
-    /// The alignment of a field in its table.
-    pub(super) fn align(&self, ty: &Type) -> u32 {
-        match ty {
-            Type::Scalar(Scalar::Int(int)) => int.size(),
-            Type::Scalar(Scalar::Bool | Scalar::Uuid) => 1,
-            Type::Scalar(Scalar::F64 | Scalar::Timestamp | Scalar::Duration) => 8,
-            Type::Enum(at) => self.schema.enumeration(*at).repr.size(),
-            Type::Struct(at) => self.schema.structure(*at).align,
-            Type::Optional(inner) => self.align(inner),
-            Type::Scalar(_) | Type::List(_) | Type::Map(_) | Type::Union(_) | Type::Message(_) => 4,
-        }
-    }
 }
 
 /// The pair of functions that writes and reads a field, and whether it stands inline in its table.
@@ -123,32 +110,14 @@ pub(super) fn kind(field: &Field) -> (&'static str, bool) {
     match &field.ty {
         Type::Scalar(Scalar::String) => ("string", false),
         Type::Scalar(Scalar::Bytes) => ("blob", false),
-        Type::List(item) if is_inline(item) => ("inlines", false),
+        Type::List(item) if item.is_inline() => ("inlines", false),
         Type::List(_) => ("values", false),
-        Type::Map(value) if is_inline(value) => ("inline_map", false),
+        Type::Map(value) if value.is_inline() => ("inline_map", false),
         Type::Map(_) => ("value_map", false),
         Type::Optional(_) => ("optional", true),
-        ty if is_inline(ty) => ("inline", true),
+        ty if ty.is_inline() => ("inline", true),
         _ if field.required => ("required", false),
         _ => ("value", false),
-    }
-}
-
-fn is_inline(ty: &Type) -> bool {
-    match ty {
-        Type::Scalar(scalar) => matches!(
-            scalar,
-            Scalar::Bool
-                | Scalar::Int(_)
-                | Scalar::F32
-                | Scalar::F64
-                | Scalar::Uuid
-                | Scalar::Timestamp
-                | Scalar::Duration
-        ),
-        Type::Enum(_) | Type::Struct(_) => true,
-        Type::Optional(inner) => is_inline(inner),
-        Type::List(_) | Type::Map(_) | Type::Union(_) | Type::Message(_) => false,
     }
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::codec::{Scene, int_codec, kind};
 use super::names;
 use super::text::{doc, literal};
-use crate::ir::{DeclRef, Enum, Field, Message, Slot, Struct, Type, Union};
+use crate::ir::{DeclRef, Enum, Field, Message, Struct, Type, Union};
 
 #[derive(Serialize)]
 pub(super) struct Enumeration {
@@ -171,19 +171,12 @@ struct ClassField {
 impl Class {
     pub(super) fn of(scene: &Scene<'_>, it: &Message, at: DeclRef) -> Self {
         let namespace = &scene.schema.namespaces[scene.at];
-        let fields: Vec<&Field> = it
-            .slots
-            .iter()
-            .filter_map(|slot| match slot {
-                Slot::Field(field) => Some(field),
-                Slot::Reserved { .. } => None,
-            })
-            .collect();
+        let fields: Vec<&Field> = it.fields().collect();
         let field_names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
         let idents = names::fields(&field_names);
         let mut slots: Vec<usize> = (0..fields.len()).collect();
         // Wide before narrow leaves no padding between them.
-        slots.sort_by_key(|index| Reverse(scene.align(&fields[*index].ty)));
+        slots.sort_by_key(|index| Reverse(scene.schema.align(&fields[*index].ty)));
         Self {
             name: scene.path(&Type::Message(at)),
             doc: doc(&it.doc, &format!("The message `{}`.", it.name)),

@@ -46,17 +46,7 @@ pub(super) struct Names {
 
 impl Names {
     pub(super) fn of(namespace: &Namespace) -> Self {
-        let enums = namespace.enums.iter().map(|it| &it.name);
-        let structs = namespace.structs.iter().map(|it| &it.name);
-        let unions = namespace.unions.iter().map(|it| &it.name);
-        let messages = namespace.messages.iter().map(|it| &it.name);
-        let all: Vec<&str> = enums
-            .chain(structs)
-            .chain(unions)
-            .chain(messages)
-            .map(String::as_str)
-            .collect();
-        let types = assign(&all, camel, []);
+        let types = assign(&namespace.type_names(), camel, []);
         let mut scope = Scope::new(types.iter().map(String::as_str));
         let services: Vec<&str> = namespace.services.iter().map(|it| it.name.as_str()).collect();
         let clients = assign(&services, camel, []);

@@ -1,8 +1,7 @@
 //! Metadata keys, enums, structs, unions and messages: each an invocation of the runtime's macro for its kind.
 
-use super::types::Storage;
 use super::{Context, doc, names};
-use crate::ir::{DeclRef, Doc, Enum, Field, Message, MetadataKey, Scalar, Slot, Struct, Type, Union};
+use crate::ir::{DeclRef, Doc, Enum, Field, Message, MetadataKey, Scalar, Struct, Type, Union};
 use crate::name::{camel, snake};
 
 impl Context<'_> {
@@ -63,14 +62,7 @@ impl Context<'_> {
             namespace: self.at,
             index,
         };
-        let fields: Vec<&Field> = it
-            .slots
-            .iter()
-            .filter_map(|slot| match slot {
-                Slot::Field(field) => Some(field),
-                Slot::Reserved { .. } => None,
-            })
-            .collect();
+        let fields: Vec<&Field> = it.fields().collect();
         let field_names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
         let mut fields: Vec<(&Field, String)> = fields
             .into_iter()
@@ -87,7 +79,7 @@ impl Context<'_> {
             self.field(at, field, ident);
         }
         // Wide before narrow leaves no padding between them.
-        fields.sort_by_key(|(field, _)| std::cmp::Reverse(self.align(&field.ty)));
+        fields.sort_by_key(|(field, _)| std::cmp::Reverse(self.schema.align(&field.ty)));
         let slots: Vec<String> = fields.into_iter().map(|(_, ident)| ident).collect();
         self.text.line(format_args!("}} slots [{}]", slots.join(" ")));
         self.text.line("}");
@@ -112,10 +104,7 @@ impl Context<'_> {
 
     /// The pair of functions that writes and reads a field.
     fn kind(&self, field: &Field) -> &'static str {
-        let by_storage = |ty: &Type, inline, offset| match self.storage(ty) {
-            Storage::Inline => inline,
-            Storage::Offset => offset,
-        };
+        let by_storage = |ty: &Type, inline, offset| if ty.is_inline() { inline } else { offset };
         match &field.ty {
             Type::Scalar(Scalar::String) => "string",
             Type::Scalar(Scalar::Bytes) => "bytes",

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use crate::ir::{DeclRef, Field, Scalar, Schema, Slot, Type};
+use crate::ir::{DeclRef, Field, Message, Scalar, Schema, Type};
 
 /// A message or a union.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -22,15 +22,8 @@ pub(super) struct Graph {
 }
 
 /// The fields of a message that hold another message or a union directly: lists and maps hold by pointer anyway.
-fn held(slots: &[Slot]) -> impl Iterator<Item = (&Field, Node)> {
-    fields(slots).filter_map(|field| Some((field, node(&field.ty)?)))
-}
-
-fn fields(slots: &[Slot]) -> impl Iterator<Item = &Field> {
-    slots.iter().filter_map(|slot| match slot {
-        Slot::Field(field) => Some(field),
-        Slot::Reserved { .. } => None,
-    })
+fn held(message: &Message) -> impl Iterator<Item = (&Field, Node)> {
+    message.fields().filter_map(|field| Some((field, node(&field.ty)?)))
 }
 
 fn node(ty: &Type) -> Option<Node> {
@@ -49,7 +42,7 @@ impl Graph {
         for (index, message) in it.messages.iter().enumerate() {
             let owner = Node::Message(DeclRef { namespace, index });
             order.push(owner);
-            edges.insert(owner, held(&message.slots).map(|(_, node)| node).collect());
+            edges.insert(owner, held(message).map(|(_, node)| node).collect());
         }
         for (index, union) in it.unions.iter().enumerate() {
             let owner = Node::Union(DeclRef { namespace, index });
@@ -138,7 +131,7 @@ fn defaults(schema: &Schema) -> Vec<Vec<bool>> {
     for (namespace, it) in schema.namespaces.iter().enumerate() {
         for (index, message) in it.messages.iter().enumerate() {
             let owner = DeclRef { namespace, index };
-            for field in fields(&message.slots).filter(|field| field.required) {
+            for field in message.fields().filter(|field| field.required) {
                 match &field.ty {
                     Type::Union(_)
                     | Type::Scalar(Scalar::SpotId | Scalar::ActorId | Scalar::SpotRef | Scalar::ActorRef) => {

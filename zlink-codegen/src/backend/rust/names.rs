@@ -30,17 +30,7 @@ pub(super) struct ServiceNames {
 
 impl Names {
     pub(super) fn of(namespace: &Namespace) -> Self {
-        let enums = namespace.enums.iter().map(|it| &it.name);
-        let structs = namespace.structs.iter().map(|it| &it.name);
-        let unions = namespace.unions.iter().map(|it| &it.name);
-        let messages = namespace.messages.iter().map(|it| &it.name);
-        let all: Vec<&str> = enums
-            .chain(structs)
-            .chain(unions)
-            .chain(messages)
-            .map(String::as_str)
-            .collect();
-        let types = assign(&all, camel, []);
+        let types = assign(&namespace.type_names(), camel, []);
         let services = services(namespace, &types);
         // A service's constant keeps its name before that of a metadata key does.
         let constants = namespace

@@ -3,47 +3,7 @@
 use super::Context;
 use crate::ir::{Int, Scalar, Type};
 
-/// How a type is stored.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Storage {
-    /// In the table itself: scalars, enums, structs.
-    Inline,
-    /// Behind an offset.
-    Offset,
-}
-
 impl Context<'_> {
-    pub(super) fn storage(&self, ty: &Type) -> Storage {
-        match ty {
-            Type::Scalar(scalar) => match scalar {
-                Scalar::String
-                | Scalar::Bytes
-                | Scalar::SpotId
-                | Scalar::ActorId
-                | Scalar::SpotRef
-                | Scalar::ActorRef => Storage::Offset,
-                Scalar::Bool | Scalar::Int(_) | Scalar::F32 | Scalar::F64 => Storage::Inline,
-                Scalar::Uuid | Scalar::Timestamp | Scalar::Duration => Storage::Inline,
-            },
-            Type::Enum(_) | Type::Struct(_) => Storage::Inline,
-            Type::Optional(inner) => self.storage(inner),
-            Type::List(_) | Type::Map(_) | Type::Union(_) | Type::Message(_) => Storage::Offset,
-        }
-    }
-
-    /// The alignment of a field in its table.
-    pub(super) fn align(&self, ty: &Type) -> u32 {
-        match ty {
-            Type::Scalar(Scalar::Int(int)) => int.size(),
-            Type::Scalar(Scalar::Bool | Scalar::Uuid) => 1,
-            Type::Scalar(Scalar::F64 | Scalar::Timestamp | Scalar::Duration) => 8,
-            Type::Enum(at) => self.schema.enumeration(*at).repr.size(),
-            Type::Struct(at) => self.schema.structure(*at).align,
-            Type::Optional(inner) => self.align(inner),
-            Type::Scalar(_) | Type::List(_) | Type::Map(_) | Type::Union(_) | Type::Message(_) => 4,
-        }
-    }
-
     /// The type of a value, where a field holds one, or a list or map many.
     pub(super) fn value_type(&self, ty: &Type) -> String {
         match ty {

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::names::{self, Names, ServiceNames};
 use super::text::{doc, literal};
-use super::types::{self, Storage, storage};
-use crate::ir::{Doc, Enum, Exchange, Field, Message, Schema, Service, Slot, Struct, Type, Union};
+use super::types;
+use crate::ir::{Doc, Enum, Exchange, Field, Message, Schema, Service, Struct, Type, Union};
 
 /// Turns declarations into identifiers, and remembers which namespaces they come from.
 pub(super) struct Namer<'a> {
@@ -289,17 +289,13 @@ impl Namer<'_> {
     }
 
     fn message(&mut self, it: &Message, ident: &str, input: &str) -> MessageContext {
-        let fields = it.slots.iter().filter_map(|slot| match slot {
-            Slot::Field(field) => Some(field),
-            Slot::Reserved { .. } => None,
-        });
-        let fields: Vec<&Field> = fields.collect();
+        let fields: Vec<&Field> = it.fields().collect();
         let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
         let idents = names::fields(&names);
         let mut slots: Vec<(u32, String)> = Vec::new();
         let mut contexts = Vec::new();
         for (field, ident) in fields.iter().zip(idents) {
-            slots.push((self.align(&field.ty), self.slot(field, &ident)));
+            slots.push((self.schema.align(&field.ty), self.slot(field, &ident)));
             contexts.push(self.field(field, ident));
         }
         // Wide before narrow leaves no padding between them.
@@ -329,7 +325,7 @@ impl Namer<'_> {
             (false, None) => String::new(),
         };
         let (kind, codec) = self.kind(field);
-        let child = (storage(&field.ty) == Storage::Offset).then(|| {
+        let child = (!field.ty.is_inline()).then(|| {
             let kind = if kind == "required" { "value" } else { kind };
             format!("o{id} = w.{kind}(value.{ident}, {name}{codec}{rules})")
         });
@@ -352,10 +348,7 @@ impl Namer<'_> {
 
     /// The pair of functions that writes and reads a field, and the codec they are given, as an argument.
     fn kind(&mut self, field: &Field) -> (&'static str, String) {
-        let by_storage = |ty: &Type, inline, offset| match storage(ty) {
-            Storage::Inline => inline,
-            Storage::Offset => offset,
-        };
+        let by_storage = |ty: &Type, inline, offset| if ty.is_inline() { inline } else { offset };
         let (kind, codec) = match &field.ty {
             Type::Scalar(crate::ir::Scalar::String) => return ("string", String::new()),
             Type::Scalar(crate::ir::Scalar::Bytes) => return ("bytes", String::new()),
@@ -373,7 +366,7 @@ impl Namer<'_> {
     /// How a field is put into its table.
     fn slot(&mut self, field: &Field, ident: &str) -> String {
         let id = field.id;
-        if storage(&field.ty) == Storage::Offset {
+        if !field.ty.is_inline() {
             return format!("w.offset({id}, o{id});");
         }
         let (kind, codec) = self.kind(field);

@@ -50,13 +50,7 @@ pub(super) struct ServiceNames {
 
 impl Names {
     pub(super) fn of(namespace: &Namespace) -> Self {
-        let lists = [
-            namespace.enums.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(),
-            namespace.structs.iter().map(|it| it.name.as_str()).collect(),
-            namespace.unions.iter().map(|it| it.name.as_str()).collect(),
-            namespace.messages.iter().map(|it| it.name.as_str()).collect(),
-        ];
-        let types = assign(&lists.concat(), camel, []);
+        let types = assign(&namespace.type_names(), camel, []);
         let mut scope = Scope::new(types.iter().map(String::as_str));
         // A service's constant keeps its name before that of a metadata key does.
         let channels = namespace.services.iter().enumerate();

@@ -3,30 +3,6 @@
 use super::context::Namer;
 use crate::ir::{Int, Scalar, Type};
 
-/// How a type is stored.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Storage {
-    /// In the table itself: scalars, enums, structs.
-    Inline,
-    /// Behind an offset.
-    Offset,
-}
-
-pub(super) fn storage(ty: &Type) -> Storage {
-    match ty {
-        Type::Scalar(scalar) => match scalar {
-            Scalar::String | Scalar::Bytes | Scalar::SpotId | Scalar::ActorId | Scalar::SpotRef | Scalar::ActorRef => {
-                Storage::Offset
-            }
-            Scalar::Bool | Scalar::Int(_) | Scalar::F32 | Scalar::F64 => Storage::Inline,
-            Scalar::Uuid | Scalar::Timestamp | Scalar::Duration => Storage::Inline,
-        },
-        Type::Enum(_) | Type::Struct(_) => Storage::Inline,
-        Type::Optional(inner) => storage(inner),
-        Type::List(_) | Type::Map(_) | Type::Union(_) | Type::Message(_) => Storage::Offset,
-    }
-}
-
 /// Whether an absent one is `undefined`, and no default.
 pub(super) fn has_no_default(ty: &Type) -> bool {
     match ty {
@@ -42,19 +18,6 @@ pub(super) fn has_no_default(ty: &Type) -> bool {
 }
 
 impl Namer<'_> {
-    /// The alignment of a field in its table.
-    pub(super) fn align(&self, ty: &Type) -> u32 {
-        match ty {
-            Type::Scalar(Scalar::Int(int)) => int.size(),
-            Type::Scalar(Scalar::Bool | Scalar::Uuid) => 1,
-            Type::Scalar(Scalar::F64 | Scalar::Timestamp | Scalar::Duration) => 8,
-            Type::Enum(at) => self.schema.enumeration(*at).repr.size(),
-            Type::Struct(at) => self.schema.structure(*at).align,
-            Type::Optional(inner) => self.align(inner),
-            Type::Scalar(_) | Type::List(_) | Type::Map(_) | Type::Union(_) | Type::Message(_) => 4,
-        }
-    }
-
     /// The type of a value that is there; with `input`, as it is written.
     pub(super) fn value_type(&mut self, ty: &Type, input: bool) -> String {
         match ty {

@@ -329,12 +329,7 @@ async fn the_lifecycle_lane_is_bounded_by_itself() {
     let world = World::new(1);
     let room = world.unit(Mode::SpotWide);
     let (call, answer) = ask();
-    room.tell(&world, "holds", |_| {
-        Box::pin(async move {
-            drop(call.await);
-            Ended::Well
-        })
-    });
+    room.hold(&world, async move { drop(call.await) });
     settle().await;
     for _ in 0..2_000 {
         room.probe(&world, "backlog");

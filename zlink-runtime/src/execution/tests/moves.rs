@@ -57,12 +57,7 @@ async fn a_captured_queue_comes_out_in_order_and_goes_on_where_it_arrives() {
     let room = world.unit(Mode::SpotWide);
     let member = room.member();
     let (call, answer) = ask();
-    room.tell(&world, "holds", |_| {
-        Box::pin(async move {
-            drop(call.await);
-            Ended::Well
-        })
-    });
+    room.hold(&world, async move { drop(call.await) });
     settle().await;
     for number in 1..=2 {
         room.probe(&world, &format!("Q{number}"));

@@ -244,6 +244,16 @@ impl Object {
         assert!(self.owner.admit(job, world.permit()).is_ok(), "{name} is not admitted");
     }
 
+    /// A job that holds its gate until `until` is ready.
+    pub(super) fn hold(&self, world: &World, until: impl Future<Output = ()> + Send + 'static) {
+        self.tell(world, "holds", |_| {
+            Box::pin(async move {
+                until.await;
+                Ended::Well
+            })
+        });
+    }
+
     /// A job that only notes its name.
     pub(super) fn probe(&self, world: &World, name: &str) {
         let job = self.noted(world, name);

@@ -131,12 +131,7 @@ async fn a_new_registration_ends_the_one_before_even_where_a_tick_is_queued() {
     tokio::time::sleep(SECOND * 3 / 2).await;
     assert_eq!(old.lock().len(), 1);
     // The second tick is queued behind a handler that holds the gate.
-    room.tell(&world, "holds", |_| {
-        Box::pin(async move {
-            tokio::time::sleep(SECOND).await;
-            Ended::Well
-        })
-    });
+    room.hold(&world, tokio::time::sleep(SECOND));
     tokio::time::sleep(SECOND * 3 / 4).await;
     assert_eq!(room.owner.status().queued, 1);
     let new = registration.register("clock", Overrun::default(), Duration::ZERO);
@@ -186,12 +181,7 @@ async fn an_owner_without_its_lease_has_no_ticks() {
     let seen = registration.register("clock", Overrun::default(), Duration::ZERO);
     tokio::time::sleep(SECOND * 3 / 2).await;
     // A tick that is queued while the lease runs out does not start either.
-    room.tell(&world, "holds", |_| {
-        Box::pin(async move {
-            tokio::time::sleep(SECOND).await;
-            Ended::Well
-        })
-    });
+    room.hold(&world, tokio::time::sleep(SECOND));
     tokio::time::sleep(SECOND * 3 / 4).await;
     lease.store(false, Ordering::SeqCst);
     tokio::time::sleep(SECOND * 10).await;

@@ -251,12 +251,7 @@ async fn any_number_of_wake_ups_is_one_resume() {
     });
     settle().await;
     let (hold, release) = ask();
-    room.tell(&world, "holds", |_| {
-        Box::pin(async move {
-            hold.await.unwrap();
-            Ended::Well
-        })
-    });
+    room.hold(&world, async move { _ = hold.await.unwrap() });
     settle().await;
     let waker = waker.lock().take().unwrap();
     (0..10).for_each(|_| waker.wake_by_ref());

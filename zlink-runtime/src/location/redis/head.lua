@@ -32,7 +32,7 @@ local function forgot()
 end
 
 if found[1] ~= ARGV[1] or forgot() then
-  return {'lost', text(now), text(last), {found[1] or ''}}
+  return {'lost', text(now), text(last), {}}
 end
 
 -- The revision of a value that has not expired, else false.

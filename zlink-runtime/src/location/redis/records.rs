@@ -171,7 +171,7 @@ impl Records {
 
     async fn ask(&self, server: &Server, call: &ScriptInvocation<'_>, changes: bool) -> Result<Answer, StoreError> {
         let answer: Answer = server.call(call, changes, Duration::ZERO).await?;
-        let (word, now, revision, rest) = &answer;
+        let (word, now, revision, _) = &answer;
         {
             let mut seen = self.seen.lock();
             seen.now = seen.now.max(*now);
@@ -179,21 +179,9 @@ impl Records {
                 seen.revision = seen.revision.max(*revision);
                 return Ok(answer);
             }
-            // What is there now is what counts from now on; whoever asked is told.
-            seen.revision = *revision;
-            if let Some(Some(epoch)) = rest
-                .first()
-                .filter(|epoch| epoch.as_ref().is_some_and(|it| !it.is_empty()))
-            {
-                seen.epoch = String::from_utf8_lossy(epoch).into_owned();
-            }
         }
-        if rest
-            .first()
-            .is_none_or(|epoch| epoch.as_ref().is_none_or(|it| it.is_empty()))
-        {
-            self.open(server).await?;
-        }
+        // What is there now is what counts from now on; whoever asked is told.
+        self.open(server).await?;
         Err(StoreError::Lost(
             "the server began anew without what it had, or is another one that lacks the latest".to_owned(),
         ))

@@ -458,8 +458,9 @@ impl State {
     fn closed(&mut self, id: EndId, now: Instant) {
         let Some(end) = self.end(id) else { return };
         if end.is_closed() && end.broken.is_none() && !end.arrived.is_empty() {
+            // What is still on the way to it stays counted until it arrives.
+            end.held -= end.arrived.len();
             end.arrived.clear();
-            end.held = 0;
             if let Some(other) = self.end(id.other()) {
                 other
                     .flying

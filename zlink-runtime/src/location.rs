@@ -60,8 +60,8 @@ pub use sqlite::{SqliteBlobStore, SqliteStore};
 pub use timing::LocationTiming;
 
 pub(crate) use lease::{HostLease, LeaseConfig, LeasePhase, LeaseSeen, LeaseWatch, Record, Standing};
-pub(crate) use name::{ListName, OwnerId};
-pub(crate) use snapshot::read as read_list;
+pub(crate) use name::{LEASES, ListName, OwnerId};
+pub(crate) use snapshot::{read as read_list, within};
 
 /// A boxed future, as object-safe traits need it.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

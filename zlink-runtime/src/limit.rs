@@ -132,3 +132,13 @@ pub const BLOB_BYTES: usize = (64 << 20) + 23;
 pub const BLOB_REFERENCE_BYTES: usize = 4096;
 /// How long an operation of a store waits for its turn; below the time after which a renewal of a lease is given up.
 pub const STORE_TIMEOUT: Duration = Duration::from_secs(2);
+/// What a record of a Spot holds of the request or first message by itself, in bytes.
+pub const INBOX_BYTES: usize = 64 << 10;
+/// How long it can be read how a creation ended, after the deadline of its caller.
+pub const TERMINAL_TIME: Duration = Duration::from_secs(300);
+/// Changes of Spots that wait for the store, of one host; whoever wants more waits until one is done.
+pub const AUTHORITY_CHANGES: usize = 1024;
+/// Changes of Spots that one batch makes.
+pub const AUTHORITY_BATCH: usize = 64;
+/// What they bring into it, about, in bytes: a writer should not be held long.
+pub const AUTHORITY_BATCH_BYTES: usize = 1 << 20;

@@ -2,11 +2,16 @@
 //!
 //! `lease/<owner>` · `node/<mesh>/<rid>` and `server/<channel>/<rid>` with their stamps `stamp/node/<mesh>` and
 //! `stamp/server/<channel>`. Names are percent-encoded byte for byte, so no two of them ever meet in one key.
+//!
+//! `s:<length>:<id>` is the authority of a Spot, and of an owner: `r/<owner>/<that>` what it has, `taken/<owner>/<that>` what
+//! was taken from it, `writer/<owner>` its last batch. `capacity/<rid>` counts the Spots of a node,
+//! `capacity/<rid>/<kind>/<type>` those of one type. `terminal/<rid>/<lifecycle>/<operation>` is how a creation ended.
 
 use std::fmt;
 
 use super::Key;
 use crate::error::ArgumentError;
+use crate::id::{Rid, SpotId, SpotKind, SpotType};
 
 /// What the key of every lease begins with.
 pub(crate) const LEASES: &str = "lease/";
@@ -48,6 +53,31 @@ impl OwnerId {
         let owner = Self(bytes);
         // No other spelling of it is its key.
         (owner.lease_key() == *key).then_some(owner)
+    }
+
+    /// Names its last batch over authority: whoever reads it knows which of several attempts was applied.
+    pub(super) fn writer_key(self) -> Key {
+        key(format!("writer/{self}"))
+    }
+
+    /// What every key in the index of what it owns begins with.
+    pub(super) fn index_prefix(self) -> String {
+        format!("r/{self}/")
+    }
+
+    /// The entry of `authority` in that index.
+    pub(super) fn index_key(self, authority: &Key) -> Key {
+        key(format!("r/{self}/{authority}"))
+    }
+
+    /// What every key of what was taken from it begins with.
+    pub(super) fn taken_prefix(self) -> String {
+        format!("taken/{self}/")
+    }
+
+    /// Says that `authority` was taken from it.
+    pub(super) fn taken_key(self, authority: &Key) -> Key {
+        key(format!("taken/{self}/{authority}"))
     }
 }
 
@@ -96,6 +126,46 @@ impl ListName {
     pub(crate) fn record(&self, rid: &[u8]) -> Result<Key, ArgumentError> {
         Key::new(format!("{}/{}", self.0, encoded(rid)))
     }
+}
+
+/// What the keys of all Spots begin with. Other objects have another letter, and an ID of theirs never meets one of these.
+pub(super) const SPOTS: &str = "s:";
+
+/// The authority of a Spot: at most 2 + 4 + 3 × 255 bytes.
+pub(super) fn spot_key(id: &SpotId) -> Key {
+    let text = id.as_str();
+    key(format!("{SPOTS}{}:{}", text.len(), encoded(text.as_bytes())))
+}
+
+/// How many Spots the node has.
+///
+/// # Errors
+/// Where the RID is so long that there is no key.
+pub(super) fn capacity_key(node: &Rid) -> Result<Key, ArgumentError> {
+    Key::new(format!("capacity/{}", encoded(node.as_bytes())))
+}
+
+/// How many of them are of that type.
+///
+/// # Errors
+/// Where RID and type are so long that there is no key.
+pub(super) fn type_capacity_key(node: &Rid, kind: SpotKind, of_type: &SpotType) -> Result<Key, ArgumentError> {
+    let kind = match kind {
+        SpotKind::Entry => 'e',
+        SpotKind::User => 'u',
+        SpotKind::Instance => 'i',
+    };
+    let (node, of_type) = (encoded(node.as_bytes()), encoded(of_type.as_str().as_bytes()));
+    Key::new(format!("capacity/{node}/{kind}/{of_type}"))
+}
+
+/// How an operation ended that was to create something: at most 9 + 765 + 1 + 16 + 1 + 32 bytes.
+pub(super) fn terminal_key(source: &Rid, lifecycle: u64, operation: [u8; 16]) -> Key {
+    let operation = u128::from_be_bytes(operation);
+    key(format!(
+        "terminal/{}/{lifecycle:016x}/{operation:032x}",
+        encoded(source.as_bytes())
+    ))
 }
 
 fn key(text: String) -> Key {

@@ -264,7 +264,7 @@ impl Searching {
         let (watch, own) = (&self.watch, self.lease.config().owner);
         let is_there = |descriptor: &Descriptor| match watch.standing(&descriptor.owner) {
             _ if descriptor.owner == own => true,
-            Some(Standing::Alive { generation }) => descriptor.lease.is_none_or(|lease| lease == generation),
+            Some(Standing::Alive { generation, .. }) => descriptor.lease.is_none_or(|lease| lease == generation),
             _ => false,
         };
         for search in self.searches.iter_mut().filter(|search| search.read.is_some()) {

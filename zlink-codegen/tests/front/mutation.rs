@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-const SEEDS: [&str; 3] = [
+const SEEDS: [&str; 4] = [
     include_str!("../schemas/billing.yaml"),
     include_str!("../schemas/every_type.yaml"),
+    include_str!("../../../schemas/tests/arena.yaml"),
     include_str!("../invalid/ZL0102_six_mistakes/schema.yaml"),
 ];
 

@@ -23,7 +23,7 @@ pub const DESCRIPTOR_BYTES: usize = 1 << 20;
 pub const DESCRIPTOR_CHANNELS: usize = 4096;
 /// Operations that a side lists in what it publishes of itself.
 pub const DESCRIPTOR_OPERATIONS: usize = 16_384;
-/// Bytes a link holds per peer and direction.
+/// Bytes a link holds per peer and direction, in the profile `Balanced`.
 pub const LINK_BUDGET_BYTES: usize = 4 << 20;
 /// Bytes that one lane of a link reads ahead of what was handed on, beside one record, where no other measure is set.
 pub const RECEIVE_BUDGET_BYTES: usize = 64 << 10;

@@ -100,7 +100,7 @@ export class Link {
   constructor(endpoint: string, owner: LinkOwner) {
     this.endpoint = endpoint;
     this.#owner = owner;
-    const { rid, maxMessage } = owner.local;
+    const { maxMessage } = owner.local;
     this.#socket = new Dealer({
       linger: 0,
       reconnectInterval: NEVER_MS,
@@ -110,7 +110,7 @@ export class Link {
       receiveHighWaterMark: RECEIVE_MESSAGES,
       // What stands in the socket is bounded in bytes, by the window.
       sendHighWaterMark: 0,
-      routingId: rid,
+      // No routing id: a socket that still knows the attempt before would not listen to a second one of that name.
     });
   }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 import typing
 import unittest
 from unittest import mock
@@ -310,6 +311,18 @@ class Protocol(Case):
                 await server.hears_nothing(0.02)
             self.assertTrue(client.servers()[0].paused, "the limit stands still")
             await server.say(flow(2, paused=False))
+            call = self.ask(client)
+            await self.fails(call, ErrorKind.UNAVAILABLE, Execution.UNKNOWN, "no probe was acknowledged")
+
+    async def test_where_replies_come_the_answer_to_a_probe_may_be_behind_them(self) -> None:
+        with mock.patch.multiple(links, PROBE_INTERVAL=0.02, PROBE_LIMIT=1.0, TICK=0.01, HANDSHAKE_PARTS=6000):
+            server, client = await self.linked()
+            began = time.monotonic()
+            while time.monotonic() - began < 2:
+                call = self.ask(client)
+                head, _ = await server.hear_request()
+                await server.say(reply(head.correlation, encode(Answer(number=1))))
+                self.assertEqual((await call).number, 1)
             call = self.ask(client)
             await self.fails(call, ErrorKind.UNAVAILABLE, Execution.UNKNOWN, "no probe was acknowledged")
 

@@ -131,6 +131,7 @@ class Link:
         self._probe_outstanding = False
         self._next_probe = 0.0
         self._limit = 0.0
+        self._replied = False
         self._large = False
 
     # What the client asks and tells.
@@ -378,6 +379,10 @@ class Link:
             now = self._loop.time()
             # While this program did not run, it did not hear either.
             self._limit += max(0.0, now - due)
+            if self._replied:
+                # The acknowledgement may be behind more of them, which this program has not read yet.
+                self._replied = False
+                self._limit = now + PROBE_LIMIT
             if self.is_paused or self._large:
                 self._limit = now + PROBE_LIMIT
             elif now >= self._limit:
@@ -413,6 +418,7 @@ class Link:
         elif self._ready_at is None:
             self._take_answer(incoming)
         elif isinstance(incoming, wire.Reply):
+            self._replied = True
             call = self._pending.pop(incoming.correlation, None)
             # None waits where the request has ended before.
             if call is not None:

@@ -72,7 +72,10 @@ impl Module {
         let metadata = namespace.metadata.iter().zip(&names.metadata);
         let services = namespace.services.iter().zip(&names.clients);
         let mut module = Self {
-            doc: doc(&namespace.doc, &format!("The namespace `{}`.", namespace.name)),
+            doc: doc(
+                &crate::backend::doc_without_objects(namespace),
+                &format!("The namespace `{}`.", namespace.name),
+            ),
             zlink,
             imports: Vec::new(),
             enums: enums.map(|(it, name)| Enumeration::of(it, name)).collect(),

@@ -178,7 +178,8 @@ impl Module {
             name: literal(&it.name),
         });
         let mut module = Self::empty(runtime);
-        module.doc = doc(&namespace.doc, &format!("The namespace `{}`.", namespace.name), 0);
+        let said = crate::backend::doc_without_objects(namespace);
+        module.doc = doc(&said, &format!("The namespace `{}`.", namespace.name), 0);
         module.metadata = metadata.collect();
         let enums = namespace.enums.iter().zip(&own.enums);
         module.enums = enums.map(|(it, ident)| enumeration(it, ident)).collect();

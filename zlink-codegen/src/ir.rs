@@ -113,6 +113,11 @@ impl Namespace {
         let all = enums.chain(structs).chain(unions).chain(messages);
         all.map(String::as_str).collect()
     }
+
+    /// Its services that are called at a node, which only a node of the same mesh can do.
+    pub fn at_nodes(&self) -> impl Iterator<Item = &Service> {
+        self.services.iter().filter(|it| it.target == Target::Node)
+    }
 }
 
 /// Doc text as the schema has it, or nothing.

@@ -118,8 +118,8 @@ impl caller::Caller for Host {
         &self.0.outbound
     }
 
-    fn in_turn(&self) -> bool {
-        false
+    fn running(&self) -> Option<std::sync::Weak<()>> {
+        None
     }
 }
 

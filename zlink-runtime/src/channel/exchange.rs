@@ -215,7 +215,7 @@ impl Exchange {
     fn begin(&mut self, cx: &mut Context<'_>) -> Step {
         match self.way.outbound.state() {
             HostState::Serving => {}
-            HostState::Draining if self.way.in_turn => {}
+            HostState::Draining if self.way.in_turn() => {}
             _ => return Step::Failed(Outbound::shutting_down().into()),
         }
         let left = self.time_left();
@@ -293,7 +293,7 @@ impl Exchange {
                 )),
             },
             Target::Node(mesh, rid) if rid == mesh.own.rid() => {
-                let kind = match (self.way.in_turn, self.timeout) {
+                let kind = match (self.way.in_turn(), self.timeout) {
                     (true, None) => Kind::Send,
                     (true, Some(_)) => Kind::Request,
                     (false, _) => Kind::Outside,
@@ -321,7 +321,7 @@ impl Exchange {
     /// Waits for somebody: for a server of a ClientServer channel as long as the call lasts, for the link of a known
     /// node one second.
     fn find_route(&mut self, ended: Vec<LinkId>) -> BoxFuture<'static, Result<Route, Error>> {
-        let (outbound, in_turn) = (self.way.outbound.clone(), self.way.in_turn);
+        let (outbound, in_turn) = (self.way.outbound.clone(), self.way.in_turn());
         let deadline = self.send_deadline();
         let (text, kind, limit, target) = match &self.way.target {
             Target::Channel(path) => {
@@ -433,7 +433,7 @@ impl Exchange {
     }
 
     fn wait_for_room(&mut self, route: &Route, record: Vec<u8>) -> BoxFuture<'static, Result<(), Refused>> {
-        let (outbound, in_turn) = (self.way.outbound.clone(), self.way.in_turn);
+        let (outbound, in_turn) = (self.way.outbound.clone(), self.way.in_turn());
         let (room, link, deadline) = (route.send(record), route.id(), self.send_deadline());
         let path = match &self.way.target {
             Target::Channel(path) => Some(path.clone()),

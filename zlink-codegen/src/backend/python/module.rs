@@ -27,6 +27,8 @@ pub(super) struct Module {
     clients: Vec<Client>,
     /// Services without a client.
     at_nodes: Vec<String>,
+    /// Spots and Actors, which have none.
+    objects: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -74,10 +76,7 @@ impl Module {
         let metadata = namespace.metadata.iter().zip(&names.metadata);
         let services = namespace.services.iter().zip(&names.clients);
         let mut module = Self {
-            doc: doc(
-                &crate::backend::doc_without_objects(namespace),
-                &format!("The namespace `{}`.", namespace.name),
-            ),
+            doc: doc(&namespace.doc, &format!("The namespace `{}`.", namespace.name)),
             zlink,
             imports: Vec::new(),
             enums: enums.map(|(it, name)| Enumeration::of(it, name)).collect(),
@@ -99,6 +98,7 @@ impl Module {
                 .filter(|(it, _)| it.target == Target::Channel)
                 .map(|(it, name)| Client::of(&scene, it, name))
                 .collect(),
+            objects: namespace.object_names().map(str::to_owned).collect(),
             at_nodes: namespace.at_nodes().map(|it| it.name.clone()).collect(),
         };
         module.imports = scene.used.into_inner().into_iter().collect();

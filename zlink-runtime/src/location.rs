@@ -69,8 +69,8 @@ pub(crate) use authority::{
 pub(crate) use lease::{HostLease, LeaseConfig, LeasePhase, LeaseSeen, LeaseWatch, Record, Standing};
 #[cfg(feature = "testing")]
 pub(crate) use name::spot_key;
-pub(crate) use name::{ListName, OwnerId};
-pub(crate) use snapshot::read as read_list;
+pub(crate) use name::{LEASES, ListName, OwnerId};
+pub(crate) use snapshot::{read as read_list, within};
 
 /// A boxed future, as object-safe traits need it.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -11,12 +11,14 @@ use crate::execution::Workers;
 use crate::id::{ChannelName, MeshName};
 use crate::mesh::Links;
 use crate::permit::HostPermits;
+use crate::spot::Spots;
 
 mod builder;
 mod channel_builder;
 mod control;
 mod location;
 mod mesh_builder;
+mod objects_builder;
 mod ready;
 mod shutdown;
 mod socket;
@@ -30,6 +32,7 @@ pub use channel_builder::ClientServerBuilder;
 pub use control::{ChannelControl, IntentStatus, ListenerInfo, ListenerKind, MeshNode};
 pub use location::{LocationState, LocationStatus};
 pub use mesh_builder::MeshBuilder;
+pub use objects_builder::ObjectServerBuilder;
 pub use shutdown::ShutdownError;
 pub use status::{
     HostPhase, HostStatus, JobQueueStatus, PeerStatus, TargetStatus, TopologyKind, TopologyPhase, TopologyReason,
@@ -67,6 +70,8 @@ pub(crate) struct Inner {
     tasks: Vec<tokio::task::JoinHandle<()>>,
     drain_timeout: std::time::Duration,
     location: Option<location::Location>,
+    /// Where a mesh has an object role.
+    spots: Option<Spots>,
     stopping: shutdown::Stopping,
     sequence: status::Sequence,
 }

@@ -9,6 +9,9 @@ use crate::id::{ChannelName, MeshName, Rid};
 use crate::limit::GATED_SEND_TIMEOUT;
 use crate::mesh::Hashed;
 
+use crate::wire::RecordKind;
+
+use super::objects::SpotTo;
 use super::outbound::{LocalMesh, Outbound};
 use super::path::ChannelPath;
 
@@ -28,6 +31,10 @@ pub(super) struct Way {
 pub(super) enum Target {
     Channel(Arc<ChannelPath>),
     Node(LocalMesh, Rid),
+    /// To wherever it lives.
+    Spot(Arc<SpotTo>),
+    /// To a node's own desk, which is asked to do something with its Spots.
+    Control(LocalMesh, Rid, RecordKind),
     /// The name leads nowhere in this process; the error says which.
     Nowhere(Error),
 }
@@ -65,6 +72,30 @@ impl Way {
         }
     }
 
+    pub(super) fn to_spot(outbound: Outbound, in_turn: bool, spot: SpotTo) -> Self {
+        Self {
+            outbound,
+            in_turn,
+            channel: None,
+            target: Target::Spot(Arc::new(spot)),
+        }
+    }
+
+    /// To the desk of a node.
+    pub(super) fn to_control(outbound: Outbound, in_turn: bool, mesh: &MeshName, rid: Rid, kind: RecordKind) -> Self {
+        let node = Self::to_node(outbound, in_turn, mesh, rid);
+        let target = match node.target {
+            Target::Node(mesh, rid) => Target::Control(mesh, rid, kind),
+            other => other,
+        };
+        Self { target, ..node }
+    }
+
+    /// Whether a turn can be given back for a request there.
+    pub(super) fn may_yield(&self) -> bool {
+        self.channel.is_some() || matches!(self.target, Target::Spot(_))
+    }
+
     /// The same caller's way to another channel.
     pub(super) fn on(&self, channel: ChannelName) -> Self {
         Self::to_channel(self.outbound.clone(), self.in_turn, channel)
@@ -74,8 +105,8 @@ impl Way {
     pub(super) fn request_timeout(&self) -> Duration {
         let own = match &self.target {
             Target::Channel(path) => path.timeouts.request,
-            Target::Node(mesh, _) => mesh.path.timeouts.request,
-            Target::Nowhere(_) => None,
+            Target::Node(mesh, _) | Target::Control(mesh, ..) => mesh.path.timeouts.request,
+            Target::Spot(_) | Target::Nowhere(_) => None,
         };
         own.unwrap_or(self.outbound.request_timeout())
     }
@@ -84,8 +115,8 @@ impl Way {
     pub(super) fn send_timeout(&self) -> Option<Duration> {
         let own = match &self.target {
             Target::Channel(path) => path.timeouts.send,
-            Target::Node(mesh, _) => mesh.path.timeouts.send,
-            Target::Nowhere(_) => None,
+            Target::Node(mesh, _) | Target::Control(mesh, ..) => mesh.path.timeouts.send,
+            Target::Spot(_) | Target::Nowhere(_) => None,
         };
         // A turn that waits keeps its place: turns that wait for each other's, here or on other hosts, end by this alone.
         own.or(self.outbound.send_timeout())

@@ -34,7 +34,7 @@ fn call_record(head: &CallHead<'_>, payload: &[u8]) -> Vec<u8> {
 }
 
 const PLAIN: CallHead<'static> = CallHead {
-    to_channel: true,
+    to: To::Channel,
     request: None,
     operation: OperationRef::Number(3),
     metadata: b"",
@@ -143,19 +143,13 @@ fn written() -> Vec<(&'static str, Vec<u8>)> {
         ),
         (
             "node send by number",
-            call_record(
-                &CallHead {
-                    to_channel: false,
-                    ..PLAIN
-                },
-                b"payload",
-            ),
+            call_record(&CallHead { to: To::Node, ..PLAIN }, b"payload"),
         ),
         (
             "node request by name",
             call_record(
                 &CallHead {
-                    to_channel: false,
+                    to: To::Node,
                     request,
                     operation: to_node,
                     ..PLAIN

@@ -12,12 +12,12 @@ use zlink_runtime::{HostBuilder, ObjectServerBuilder};
 
 use crate::arena::*;
 
-pub type Failure = Box<dyn std::error::Error>;
-pub type Tested = Result<(), Failure>;
+pub(crate) type Failure = Box<dyn std::error::Error>;
+pub(crate) type Tested = Result<(), Failure>;
 
 /// What happens on all hosts of a test, in order, and what holds it up.
 #[derive(Clone)]
-pub struct World(Arc<Inner>);
+pub(crate) struct World(Arc<Inner>);
 
 struct Inner {
     log: Mutex<Vec<String>>,
@@ -29,7 +29,7 @@ struct Inner {
 }
 
 impl World {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Arc::new(Inner {
             log: Mutex::default(),
             gate: Semaphore::new(0),
@@ -38,32 +38,32 @@ impl World {
         }))
     }
 
-    pub fn note(&self, text: impl Into<String>) {
+    pub(crate) fn note(&self, text: impl Into<String>) {
         self.0.log.lock().push(text.into());
     }
 
-    pub fn log(&self) -> Vec<String> {
+    pub(crate) fn log(&self) -> Vec<String> {
         self.0.log.lock().clone()
     }
 
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.0.log.lock().clear();
     }
 
-    pub fn count(&self, text: &str) -> usize {
+    pub(crate) fn count(&self, text: &str) -> usize {
         self.0.log.lock().iter().filter(|line| line.contains(text)).count()
     }
 
     /// From now on, `what` (`create`, `initialize`, `activate`, `closing`) waits for [`World::open_build`].
-    pub fn holds(&self, what: &'static str) {
+    pub(crate) fn holds(&self, what: &'static str) {
         self.0.waits.lock().push(what);
     }
 
-    pub fn open(&self, count: usize) {
+    pub(crate) fn open(&self, count: usize) {
         self.0.gate.add_permits(count);
     }
 
-    pub fn open_build(&self, count: usize) {
+    pub(crate) fn open_build(&self, count: usize) {
         self.0.build_gate.add_permits(count);
     }
 
@@ -80,7 +80,7 @@ impl World {
     }
 
     /// Waits, in virtual time, until something is noted.
-    pub async fn until(&self, text: &str) {
+    pub(crate) async fn until(&self, text: &str) {
         let deadline = Instant::now() + Duration::from_secs(600);
         while self.count(text) == 0 {
             assert!(Instant::now() < deadline, "{text:?} was not noted: {:?}", self.log());
@@ -98,7 +98,7 @@ fn line(text: impl Into<String>) -> Line {
 }
 
 /// A room: it keeps the lines it hears.
-pub struct Room {
+pub(crate) struct Room {
     world: World,
     lines: Vec<String>,
     ticks: Vec<Tick>,
@@ -263,7 +263,7 @@ impl Room {
 }
 
 /// A cart: it keeps the items it is given.
-pub struct Cart {
+pub(crate) struct Cart {
     world: World,
     items: Vec<String>,
 }
@@ -328,7 +328,7 @@ impl CartSpot for Cart {
 }
 
 /// A lobby.
-pub struct Lobby {
+pub(crate) struct Lobby {
     world: World,
 }
 
@@ -362,26 +362,26 @@ impl LobbySpot for Lobby {
 
 /// How the nodes of a test stand to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Placement {
+pub(crate) enum Placement {
     /// Whoever calls has the Spots.
     Local,
     /// Another node has them.
     Remote,
 }
 
-pub const PLACEMENTS: [Placement; 2] = [Placement::Local, Placement::Remote];
+pub(crate) const PLACEMENTS: [Placement; 2] = [Placement::Local, Placement::Remote];
 
 /// All that a node of these tests can have.
-pub fn all(objects: ObjectServerBuilder) -> ObjectServerBuilder {
+pub(crate) fn all(objects: ObjectServerBuilder) -> ObjectServerBuilder {
     objects.spot(room_spot::<Room>()).spot(cart_spot::<Cart>())
 }
 
 /// Makes `name` a node of the mesh `world` that has rooms and carts.
-pub fn serves(cluster: &Cluster, world: &World, name: &'static str) {
+pub(crate) fn serves(cluster: &Cluster, world: &World, name: &'static str) {
     serves_with(cluster, world, name, all);
 }
 
-pub fn serves_with(
+pub(crate) fn serves_with(
     cluster: &Cluster,
     world: &World,
     name: &'static str,
@@ -399,7 +399,7 @@ pub fn serves_with(
 }
 
 /// Makes `name` a node that only calls.
-pub fn calls(cluster: &Cluster, name: &'static str) {
+pub(crate) fn calls(cluster: &Cluster, name: &'static str) {
     let store = cluster.store(name);
     cluster.node(name, move |host: HostBuilder| {
         let host = host.location_store(store.clone());
@@ -410,14 +410,14 @@ pub fn calls(cluster: &Cluster, name: &'static str) {
 }
 
 /// Starts all nodes, and waits until they are linked.
-pub async fn start(cluster: &Cluster) -> Tested {
+pub(crate) async fn start(cluster: &Cluster) -> Tested {
     cluster.start_all().await?;
     cluster.advance(Duration::from_secs(3)).await;
     Ok(())
 }
 
 /// A cluster of that placement, and the host that calls.
-pub async fn placed(placement: Placement, seed: u64) -> Result<(Cluster, World, Host), Failure> {
+pub(crate) async fn placed(placement: Placement, seed: u64) -> Result<(Cluster, World, Host), Failure> {
     let (cluster, world) = (Cluster::new(seed), World::new());
     serves(&cluster, &world, "owner");
     let caller = match placement {
@@ -433,7 +433,7 @@ pub async fn placed(placement: Placement, seed: u64) -> Result<(Cluster, World, 
 }
 
 /// A room of that ID.
-pub async fn room(host: &Host, id: &str, motd: &str) -> Result<(RoomSpotClient, SpotRef), Failure> {
+pub(crate) async fn room(host: &Host, id: &str, motd: &str) -> Result<(RoomSpotClient, SpotRef), Failure> {
     let rooms = room_spots(host);
     match rooms.get_or_create(id, line(motd)).await? {
         SpotCreated::Created(spot, _) => Ok((rooms.of(id), spot)),
@@ -441,11 +441,11 @@ pub async fn room(host: &Host, id: &str, motd: &str) -> Result<(RoomSpotClient, 
     }
 }
 
-pub fn text(text: &str) -> Line {
+pub(crate) fn text(text: &str) -> Line {
     line(text)
 }
 
 /// A look at a room.
-pub async fn look(room: &RoomSpotClient, what: &str) -> Result<String, CallError> {
+pub(crate) async fn look(room: &RoomSpotClient, what: &str) -> Result<String, CallError> {
     Ok(room.look(line(what)).await?.text)
 }

@@ -8,27 +8,24 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Routes by ID. `K` names an object, `O` one run of an owner's host, `R` is what a route says.
+/// Routes by ID. `K` names an object, `R` is what a route says.
 #[derive(Debug)]
-pub(crate) struct RouteCache<K, O, R> {
+pub(crate) struct RouteCache<K, R> {
     max_age: Duration,
     capacity: usize,
-    routes: HashMap<K, Entry<O, R>>,
+    routes: HashMap<K, Entry<R>>,
     /// In the order they came; some are gone, or newer by now.
     order: VecDeque<(K, u64)>,
-    /// Until when the routes of each owner hold, as far as that is known.
-    owners: HashMap<O, Instant>,
 }
 
 #[derive(Debug)]
-struct Entry<O, R> {
-    owner: O,
+struct Entry<R> {
     version: u64,
     until: Instant,
     route: R,
 }
 
-impl<K: Clone + Eq + Hash, O: Clone + Eq + Hash, R: Clone> RouteCache<K, O, R> {
+impl<K: Clone + Eq + Hash, R: Clone> RouteCache<K, R> {
     /// Of at most `capacity` routes, each for at most `max_age`; zero keeps none.
     pub(crate) fn new(max_age: Duration, capacity: usize) -> Self {
         Self {
@@ -36,20 +33,13 @@ impl<K: Clone + Eq + Hash, O: Clone + Eq + Hash, R: Clone> RouteCache<K, O, R> {
             capacity,
             routes: HashMap::new(),
             order: VecDeque::new(),
-            owners: HashMap::new(),
         }
-    }
-
-    /// Routes that are taken in from now on are kept for at most `max_age`; those that are there keep their time.
-    pub(crate) fn set_max_age(&mut self, max_age: Duration) {
-        self.max_age = max_age;
     }
 
     /// The route of `id`, while it may be used.
     pub(crate) fn get(&mut self, id: &K, now: Instant) -> Option<R> {
         let entry = self.routes.get(id)?;
-        let owner_until = self.owners.get(&entry.owner);
-        if now < entry.until && owner_until.is_none_or(|until| now < *until) {
+        if now < entry.until {
             return Some(entry.route.clone());
         }
         self.routes.remove(id);
@@ -57,12 +47,11 @@ impl<K: Clone + Eq + Hash, O: Clone + Eq + Hash, R: Clone> RouteCache<K, O, R> {
     }
 
     /// Takes in what was found, unless something newer is known.
-    pub(crate) fn put(&mut self, id: K, owner: O, version: u64, route: R, now: Instant) {
+    pub(crate) fn put(&mut self, id: K, version: u64, route: R, now: Instant) {
         if self.max_age.is_zero() || self.routes.get(&id).is_some_and(|known| known.version > version) {
             return;
         }
         let entry = Entry {
-            owner,
             version,
             until: now + self.max_age,
             route,
@@ -88,24 +77,6 @@ impl<K: Clone + Eq + Hash, O: Clone + Eq + Hash, R: Clone> RouteCache<K, O, R> {
             self.routes.remove(id);
         }
     }
-
-    /// The routes of `owner` hold until then, and not longer.
-    pub(crate) fn owner_holds(&mut self, owner: O, until: Instant) {
-        self.owners.insert(owner, until);
-    }
-
-    /// That owner is gone, and so are its routes.
-    pub(crate) fn owner_is_gone(&mut self, owner: &O) {
-        self.owners.remove(owner);
-        self.routes.retain(|_, entry| entry.owner != *owner);
-    }
-
-    /// Nothing that was found holds any more.
-    pub(crate) fn clear(&mut self) {
-        self.routes.clear();
-        self.order.clear();
-        self.owners.clear();
-    }
 }
 
 #[cfg(test)]
@@ -114,51 +85,30 @@ mod tests {
 
     const AGE: Duration = Duration::from_secs(15);
 
-    fn cache() -> (RouteCache<&'static str, u8, &'static str>, Instant) {
+    fn cache() -> (RouteCache<&'static str, &'static str>, Instant) {
         (RouteCache::new(AGE, 3), Instant::now())
     }
 
-    /// REQ: RT-004, RT-010
+    /// REQ: RT-004
     #[test]
-    fn a_route_is_used_for_its_age_and_a_new_age_is_for_new_ones() {
+    fn a_route_is_used_for_its_age() {
         let (mut cache, now) = cache();
-        cache.put("a", 1, 5, "there", now);
+        cache.put("a", 5, "there", now);
         assert_eq!(cache.get(&"a", now + AGE - Duration::from_nanos(1)), Some("there"));
-        cache.set_max_age(Duration::from_secs(1));
-        cache.put("b", 1, 5, "there", now);
-        assert_eq!(cache.get(&"b", now + Duration::from_secs(1)), None);
-        assert_eq!(cache.get(&"a", now + Duration::from_secs(1)), Some("there"));
         assert_eq!(cache.get(&"a", now + AGE), None);
-        cache.set_max_age(Duration::ZERO);
-        cache.put("a", 1, 6, "there", now);
-        assert_eq!(cache.get(&"a", now), None, "0 is off");
-    }
-
-    /// REQ: RT-004, RT-005
-    #[test]
-    fn all_routes_of_an_owner_end_with_it() {
-        let (mut cache, now) = cache();
-        cache.put("a", 1, 5, "one", now);
-        cache.put("b", 1, 6, "one", now);
-        cache.put("c", 2, 7, "two", now);
-        cache.owner_holds(1, now + Duration::from_secs(2));
-        assert_eq!(cache.get(&"a", now + Duration::from_secs(1)), Some("one"));
-        cache.owner_holds(1, now + Duration::from_secs(4));
-        assert_eq!(cache.get(&"a", now + Duration::from_secs(3)), Some("one"), "refreshed");
-        assert_eq!(cache.get(&"a", now + Duration::from_secs(4)), None);
-        cache.owner_is_gone(&1);
-        assert_eq!(cache.get(&"b", now), None);
-        assert_eq!(cache.get(&"c", now), Some("two"));
+        let mut off = RouteCache::new(Duration::ZERO, 3);
+        off.put("a", 6, "there", now);
+        assert_eq!(off.get(&"a", now), None, "0 is off");
     }
 
     /// REQ: RT-005
     #[test]
     fn an_older_notice_erases_nothing_newer() {
         let (mut cache, now) = cache();
-        cache.put("a", 1, 5, "old", now);
-        cache.put("a", 2, 7, "new", now);
+        cache.put("a", 5, "old", now);
+        cache.put("a", 7, "new", now);
         cache.forget(&"a", 5);
-        cache.put("a", 1, 6, "late", now);
+        cache.put("a", 6, "late", now);
         assert_eq!(cache.get(&"a", now), Some("new"));
         cache.forget(&"a", 7);
         assert_eq!(cache.get(&"a", now), None);
@@ -171,7 +121,7 @@ mod tests {
             .into_iter()
             .enumerate()
         {
-            cache.put(id, 1, number as u64, id, now);
+            cache.put(id, number as u64, id, now);
             assert!(cache.routes.len() <= 3 && cache.order.len() <= 6, "{number}");
         }
         assert_eq!(cache.get(&"a", now), None);

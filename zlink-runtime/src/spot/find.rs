@@ -125,7 +125,7 @@ impl Inner {
             activation: None,
         };
         let mut routes = self.routes.lock();
-        routes.put(record.id.clone(), record.owner, known.version, known, clock::now());
+        routes.put(record.id.clone(), known.version, known, clock::now());
         found
     }
 

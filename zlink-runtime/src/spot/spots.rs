@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind};
 use crate::execution::{CpuPool, IoPool, Timers, WorkersHandle};
 use crate::id::{Generation, MeshName, Rid, SpotId, SpotKind, SpotType};
 use crate::limit::{ROUTE_CACHE_AGE, ROUTE_CACHE_ROUTES};
-use crate::location::{Authority, HostLease, OwnerId, SpotRecord};
+use crate::location::{Authority, HostLease, SpotRecord};
 use crate::mesh::Links;
 use crate::permit::HostPermits;
 use crate::random::Random;
@@ -91,7 +91,7 @@ pub(super) struct Inner {
     /// Those that are here, or are being made here.
     pub(super) table: Mutex<HashMap<SpotId, Arc<Object>>>,
     /// Those that were found, here and elsewhere.
-    pub(super) routes: Mutex<RouteCache<SpotId, OwnerId, Known>>,
+    pub(super) routes: Mutex<RouteCache<SpotId, Known>>,
     /// Those that this host has sent a first message to, and where.
     pub(super) activating: Mutex<HashMap<SpotId, super::find::Activating>>,
     pub(super) subscribers: Subscribers,

@@ -142,3 +142,6 @@ pub(crate) fn publish_head(out: &mut Vec<u8>, channel: &str, packet: &str, topic
     }
     short(out, topic.as_bytes());
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,4 +10,7 @@
 mod arena;
 mod kit;
 
+mod direct;
+mod instance;
 mod life;
+mod others;

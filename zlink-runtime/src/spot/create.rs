@@ -156,11 +156,12 @@ impl Asking {
                         .ask::<_, wire::SpotCreated>(&home.mesh, &place.rid, RecordKind::SpotCreate, question)
                         .await
                     {
-                        Ok(answer) => match self.created(&id, answer)? {
-                            Some(created) => return Ok(created),
+                        Ok(answer) => {
+                            if let Some(created) = self.created(&id, answer)? {
+                                return Ok(created);
+                            }
                             // Somebody else was first.
-                            None => {}
-                        },
+                        }
                         Err(error) if may_go_elsewhere(&error) => {
                             refused_by.push(place.rid);
                             last = Some(error);

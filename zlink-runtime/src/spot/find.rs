@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::time::Instant;
 
 use crate::channel::{Found, Intent, SpotTo};
@@ -27,6 +28,7 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(super) struct Known {
     mesh: MeshName,
     node: Rid,
+    lifecycle: Generation,
     target: SpotTarget,
     version: u64,
 }
@@ -88,13 +90,32 @@ impl Inner {
             }
         }
         let known = self.routes.lock().get(&spot.id, now)?;
+        let activation = spot.intent.as_ref().map(|intent| {
+            // It may be gone by now: then it is made anew where it was.
+            let home = self.home(&known.mesh)?;
+            self.envelope(home, intent, known.lifecycle).ok()
+        });
         Some(Found {
             mesh: known.mesh,
             node: known.node,
             target: known.target,
             version: known.version,
-            activation: None,
+            activation: activation.flatten(),
         })
+    }
+
+    /// What a message carries that may activate its Spot, on that run of its node.
+    pub(super) fn envelope(&self, home: &Home, intent: &Intent, target: Generation) -> Result<Bytes, Error> {
+        let activation = wire::SpotActivation {
+            stable_type: intent.stable_type.as_str().to_owned(),
+            mesh: home.mesh.as_str().to_owned(),
+            target_lifecycle: target.to_wire(),
+            source: home.rid.as_bytes().to_vec(),
+            source_lifecycle: home.lifecycle.to_wire(),
+            operation: self.random.uuid().into_bytes().to_vec(),
+        };
+        codec::encode(&activation, Bytes::copy_from_slice)
+            .map_err(|error| Error::not_executed(ErrorKind::InternalFailure, error.to_string()))
     }
 
     pub(super) fn is_misled(&self, id: &SpotId, version: u64) {
@@ -114,6 +135,7 @@ impl Inner {
         let known = Known {
             mesh: record.mesh.clone(),
             node: record.node.clone(),
+            lifecycle: record.lifecycle,
             target,
             version: record.version.get(),
         };
@@ -164,16 +186,7 @@ impl Inner {
             return Ok(place.found.clone());
         }
         let place = self.place(home, SpotKind::Instance, &intent.stable_type, &[])?;
-        let activation = wire::SpotActivation {
-            stable_type: intent.stable_type.as_str().to_owned(),
-            mesh: home.mesh.as_str().to_owned(),
-            target_lifecycle: place.lifecycle.to_wire(),
-            source: home.rid.as_bytes().to_vec(),
-            source_lifecycle: home.lifecycle.to_wire(),
-            operation: self.random.uuid().into_bytes().to_vec(),
-        };
-        let activation = codec::encode(&activation, bytes::Bytes::copy_from_slice)
-            .map_err(|error| Error::not_executed(ErrorKind::InternalFailure, error.to_string()))?;
+        let activation = self.envelope(home, intent, place.lifecycle)?;
         let found = Found {
             mesh: home.mesh.clone(),
             node: place.rid,

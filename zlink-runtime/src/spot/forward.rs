@@ -4,14 +4,13 @@
 
 use std::sync::Arc;
 
-use crate::channel::{Forwarded, Found};
+use crate::channel::{Forwarded, Found, Intent};
 use crate::clock;
 use crate::error::{CallError, Error, ErrorKind};
 use crate::limit::ACTIVATION_TIME;
 use crate::location::SpotRecord;
-use crate::message::codec;
 use crate::message::metadata::MetadataView;
-use crate::wire::{self, SpotTarget};
+use crate::wire::SpotTarget;
 
 use super::job::Call;
 use super::object::Object;
@@ -62,16 +61,12 @@ impl Inner {
 
     /// The owner takes it while it makes the Spot, too: the message is one that may activate.
     fn way_to(&self, object: &Object, owner: &SpotRecord) -> Result<Found, Error> {
-        let activation = wire::SpotActivation {
-            stable_type: owner.stable_type.as_str().to_owned(),
-            mesh: owner.mesh.as_str().to_owned(),
-            target_lifecycle: owner.lifecycle.to_wire(),
-            source: object.home.rid.as_bytes().to_vec(),
-            source_lifecycle: object.home.lifecycle.to_wire(),
-            operation: self.random.uuid().into_bytes().to_vec(),
+        let intent = Intent {
+            stable_type: owner.stable_type.clone(),
+            mesh: None,
         };
-        let activation = codec::encode(&activation, bytes::Bytes::copy_from_slice)
-            .map_err(|error| Error::not_executed(ErrorKind::InternalFailure, error.to_string()))?;
+        let home = self.home(&owner.mesh).unwrap_or(&object.home);
+        let activation = self.envelope(home, &intent, owner.lifecycle)?;
         Ok(Found {
             mesh: owner.mesh.clone(),
             node: owner.node.clone(),

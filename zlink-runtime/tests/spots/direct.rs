@@ -237,7 +237,7 @@ async fn a_host_that_stops_closes_its_rooms_in_order() -> Tested {
     stopping.await??;
     assert_eq!(
         world.log()[3..],
-        ["one heard gate", "closing one HostShutdown within 20", "room dropped"],
+        ["one heard gate", "closing one HostShutdown within 24", "room dropped"],
         "with what is left of thirty seconds"
     );
     assert_eq!(room_spots(&host).find("one").await?, None, "its ID is free");

@@ -280,7 +280,7 @@ async fn a_room_that_closes_finishes_what_it_has_accepted_and_takes_no_more() ->
             [
                 "room heard gate",
                 "room heard accepted",
-                "closing room ExplicitClose within 29",
+                "closing room ExplicitClose within 28",
                 "room dropped"
             ]
         );
@@ -345,7 +345,7 @@ async fn options_are_set_once_and_one_deadline_holds_for_all() -> Tested {
     let late = rooms.create(text("x")).timeout(second).await.unwrap_err();
     assert_eq!(late.kind(), Some(ErrorKind::DeadlineExceeded), "{late}");
     assert_eq!(began.elapsed(), second);
-    world.open_build(1);
+    world.open_build(2);
     rooms.create(text("x")).in_mesh("world").timeout(second).await?;
     cluster.shutdown().await?;
     Ok(())

@@ -185,10 +185,7 @@ impl Exchange {
             return match (stage, outcome) {
                 // Its link was lost while it waited for room there: nothing was submitted, to nobody.
                 (Stage::Room(_), Err(error)) if error.kind() == ErrorKind::Unavailable => self.again(cx),
-                (_, Ok(reply)) => {
-                    self.note_answered();
-                    Step::Reply(reply)
-                }
+                (_, Ok(reply)) => Step::Reply(reply),
                 (Stage::Sent, Err(error)) => {
                     self.note_misled(&error);
                     Step::Failed(error.into())

@@ -29,9 +29,6 @@ pub(crate) trait Objects: Send + Sync {
     /// A call that went to where version `version` of its record leads was refused there, or led to nobody.
     fn misled(&self, id: &SpotId, version: u64);
 
-    /// A request of this host was answered by that Spot: it is there.
-    fn answered(&self, spot: &SpotTo);
-
     /// Whether the turn that runs here may wait for an answer of that Spot, which is to be on this host.
     fn may_wait_for(&self, id: &SpotId) -> Result<(), Error>;
 

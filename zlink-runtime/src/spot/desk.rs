@@ -34,12 +34,6 @@ impl Objects for Inner {
         self.is_misled(id, version);
     }
 
-    fn answered(&self, spot: &SpotTo) {
-        if spot.intent.is_some() {
-            self.activation_ended(&spot.id);
-        }
-    }
-
     fn may_wait_for(&self, id: &SpotId) -> Result<(), Error> {
         match self.object(id) {
             Some(object) => may_wait_for(object.lane()),

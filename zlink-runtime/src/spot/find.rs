@@ -14,7 +14,7 @@ use crate::clock;
 use crate::error::{Error, ErrorKind};
 use crate::id::{Generation, MeshName, Rid, SpotId, SpotKind, SpotType};
 use crate::limit::ACTIVATION_TIME;
-use crate::location::{AuthorityError, Resolved, SpotRecord};
+use crate::location::{AuthorityError, Removal, Resolved, SpotRecord, SpotState};
 use crate::message::codec;
 use crate::wire::{self, SpotTarget};
 
@@ -22,6 +22,9 @@ use super::spots::{Home, Inner};
 
 /// Between two looks at a Spot that somebody makes.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// How long a message may take that another host sends on.
+const ON_ITS_WAY: Duration = Duration::from_secs(1);
 
 /// A Spot that was found, as it is remembered.
 #[derive(Clone, Debug)]
@@ -82,10 +85,10 @@ impl Inner {
     pub(super) fn known_route(&self, spot: &SpotTo) -> Option<Found> {
         let now = clock::now();
         if spot.intent.is_some() {
-            let mut activating = self.activating.lock();
-            match activating.get(&spot.id) {
+            match self.activating.lock().get(&spot.id) {
                 Some(place) if now < place.until => return Some(place.found.clone()),
-                Some(_) => drop(activating.remove(&spot.id)),
+                // What was sent there last may still be on its way on.
+                Some(_) => return None,
                 None => {}
             }
         }
@@ -158,8 +161,24 @@ impl Inner {
         let until = clock::now() + ACTIVATION_TIME;
         loop {
             match (self.authority.resolve(&spot.id).await, &spot.intent) {
-                (Resolved::Ready(record), _) => return Ok(self.remember(&record)),
+                (Resolved::Ready(record), Some(intent)) => {
+                    self.leave_activation(&spot.id, &record).await;
+                    let mut found = self.remember(&record);
+                    if let Some(home) = self.home(&record.mesh) {
+                        found.activation = Some(self.envelope(home, intent, record.lifecycle)?);
+                    }
+                    return Ok(found);
+                }
+                (Resolved::Ready(record), None) => return Ok(self.remember(&record)),
                 (Resolved::Failed(error), _) => return Err(failed(&error)),
+                (Resolved::Unavailable(record), Some(_)) if record.state == SpotState::Creating => {
+                    // Its host died while it made it: once that is proved, the ID is free.
+                    match self.authority.release(&record.reference()).await {
+                        Ok(Removal::OwnerAlive) => return Err(unavailable(&record)),
+                        Ok(_) => {}
+                        Err(error) => return Err(failed(&error)),
+                    }
+                }
                 (Resolved::Unavailable(record), _) => return Err(unavailable(&record)),
                 (Resolved::Missing | Resolved::Creating(_), None) => {
                     let text = format!("there is no Spot {:?}", spot.id.as_str());
@@ -175,6 +194,20 @@ impl Inner {
                 (Resolved::Missing, Some(intent)) => return self.begin_activation(&spot.id, intent),
             }
         }
+    }
+
+    /// The Spot is there. Where this host had sent its messages elsewhere, the last of them gets the time to arrive from
+    /// there first.
+    async fn leave_activation(&self, id: &SpotId, record: &SpotRecord) {
+        let until = {
+            let activating = self.activating.lock();
+            let place = activating.get(id).filter(|place| place.found.node != record.node);
+            place.map(|place| place.until + ON_ITS_WAY)
+        };
+        if let Some(until) = until {
+            tokio::time::sleep_until(until).await;
+        }
+        self.activating.lock().remove(id);
     }
 
     /// Chooses where it is made, and keeps to that for a while.
@@ -285,11 +318,6 @@ impl Inner {
     /// Whether new Spots may be made here.
     pub(super) fn takes_new_work(&self) -> bool {
         self.fence.is_open() && self.outbound.state() == crate::channel::HostState::Serving
-    }
-
-    /// Something that this host has sent to be activated has come to its end: what comes next looks it up.
-    pub(super) fn activation_ended(&self, id: &SpotId) {
-        self.activating.lock().remove(id);
     }
 }
 

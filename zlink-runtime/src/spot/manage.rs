@@ -32,6 +32,9 @@ use super::object::{Object, Phase};
 use super::spots::{Home, Inner, Spots};
 use super::value::CloseReason;
 
+/// How long a host that stops waits for the store to remove the record of a Spot.
+const STOPPING_REMOVAL: Duration = Duration::from_secs(2);
+
 /// What a Spot is made by.
 struct Cause {
     operation: OperationId,
@@ -273,7 +276,7 @@ impl Inner {
         let (spots, object) = (self.clone(), object.clone());
         self.runtime.spawn(async move {
             // As long as those that had sent here still send here.
-            tokio::time::sleep(crate::limit::ACTIVATION_TIME + Duration::from_secs(1)).await;
+            tokio::time::sleep(crate::limit::ACTIVATION_TIME + Duration::from_secs(2)).await;
             spots.remove(&object);
             object.lane().close(ErrorKind::Unavailable);
             object.has_ended();
@@ -465,21 +468,29 @@ impl Inner {
             Err(_) => closed = closed.failed(&object, &"it took too long"),
         }
         if let Some(record) = object.record() {
-            match self.authority.delete(&record).await {
-                Ok(Removal::Other(other)) if other.generation == record.generation => {
-                    // The inbox was cleared meanwhile, or not.
-                    let _ = self.authority.delete(&other).await;
-                }
-                Ok(_) => {}
-                Err(error) => {
-                    tracing::warn!(target: "zlink::spot", spot = %object.id, %error, "the record of a closed Spot stays");
-                }
+            let removing = self.remove_record(record);
+            if reason == CloseReason::HostShutdown {
+                // What stays in the store that does not answer has no owner once the lease has run out.
+                let _ = tokio::time::timeout(STOPPING_REMOVAL, removing).await;
+            } else {
+                removing.await;
             }
             self.is_misled(&object.id, u64::MAX);
         }
         object.has_ended();
         self.remove(&object);
         closed
+    }
+
+    async fn remove_record(&self, record: SpotRecord) {
+        let removed = match self.authority.delete(&record).await {
+            // The inbox was cleared meanwhile, or not.
+            Ok(Removal::Other(other)) if other.generation == record.generation => self.authority.delete(&other).await,
+            removed => removed,
+        };
+        if let Err(error) = removed {
+            tracing::warn!(target: "zlink::spot", spot = %record.id, %error, "the record of a closed Spot stays");
+        }
     }
 
     /// Polls `work` only while this host may run its Spots.
@@ -667,6 +678,10 @@ impl Spots {
         let (mut unfinished, mut failed) = (0, 0);
         let mut closing = tokio::task::JoinSet::new();
         for object in self.all() {
+            if object.phase() == Phase::Forwarding {
+                object.lane().close(ErrorKind::ShuttingDown);
+                let _ = tokio::time::timeout_at(deadline, object.lane().drained()).await;
+            }
             if object.phase() != Phase::Closing {
                 continue;
             }

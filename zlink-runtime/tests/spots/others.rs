@@ -241,3 +241,41 @@ async fn what_was_taken_from_a_host_never_runs_there_again() -> Tested {
     cluster.shutdown().await?;
     Ok(())
 }
+
+/// REQ: LS-105
+#[tokio::test(start_paused = true)]
+async fn a_host_stops_in_time_while_the_store_is_down() -> Tested {
+    let (cluster, world, host) = placed(Placement::Local, 65).await?;
+    for id in ["one", "two"] {
+        room(&host, id, "x").await?;
+    }
+    cluster.store_faults("owner").cut();
+    let began = tokio::time::Instant::now();
+    cluster.stop("owner").await?;
+    assert!(began.elapsed() <= Duration::from_secs(10), "{:?}", began.elapsed());
+    assert_eq!(world.count("closing"), 2);
+    Ok(())
+}
+
+/// REQ: LS-044
+#[tokio::test(start_paused = true)]
+async fn a_cart_whose_host_died_while_it_was_made_is_made_elsewhere() -> Tested {
+    let (cluster, world, host) = placed(Placement::Remote, 66).await?;
+    world.holds("activate");
+    let cart = cart_spots(&host).of("cart");
+    cart.add(text("lost")).activating().await?;
+    world.until("held in activate").await;
+    cluster.kill("owner");
+    world.open_build(2);
+    serves(&cluster, &world, "other");
+    cluster.start("other").await?;
+    cluster.advance(Duration::from_secs(40)).await;
+    let view = cart
+        .view(text("item"))
+        .activating()
+        .timeout(Duration::from_secs(60))
+        .await?;
+    assert_eq!(view.text, "item");
+    cluster.shutdown().await?;
+    Ok(())
+}

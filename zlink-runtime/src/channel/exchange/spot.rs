@@ -132,16 +132,6 @@ impl Exchange {
         Ok(())
     }
 
-    /// A reply has come.
-    pub(super) fn note_answered(&self) {
-        if let Target::Spot(spot) = &self.way.target
-            && spot.intent.is_some()
-            && let Some(objects) = self.way.outbound.objects()
-        {
-            objects.answered(spot);
-        }
-    }
-
     /// Where a call was sent, it was refused: what led there may be old.
     pub(super) fn note_misled(&self, error: &Error) {
         let Target::Spot(spot) = &self.way.target else { return };

@@ -23,7 +23,7 @@ lint:
 	$(CARGO) clippy --workspace --all-targets --all-features -- -D warnings
 
 rust-test:
-	$(CARGO) test --workspace --all-features
+	scripts/cargo-test $(CARGO) test --workspace --all-features
 
 loom:
 	$(LOOM) --release loom_

@@ -44,7 +44,7 @@ pub(crate) use inbound::{Inbound, InboundConfig, Queue, refuse};
 pub(crate) use objects::{Arrival, Arrived, Found, Intent, Objects, SpotTo};
 pub(crate) use outbound::sealed as caller;
 pub(crate) use outbound::{HostState, Outbound};
-pub(crate) use own::OwnPeer;
+pub(crate) use own::{OwnLines, OwnPeer};
 pub(crate) use path::{ChannelPath, MeshPath, PathKind, Timeouts};
 pub(crate) use reply::ReplyTo;
 pub(crate) use server::Handler;

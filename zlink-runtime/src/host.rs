@@ -9,9 +9,10 @@ use crate::channel::{Caller, Inbound, Outbound, Queue, caller};
 use crate::error::ErrorKind;
 use crate::execution::Workers;
 use crate::id::{ChannelName, MeshName};
-use crate::mesh::Links;
+use crate::mesh::{Links, ReceiveFlow};
 use crate::permit::HostPermits;
 use crate::spot::Spots;
+use crate::transport::LinkProfile;
 
 mod builder;
 mod channel_builder;
@@ -19,6 +20,7 @@ mod control;
 mod location;
 mod mesh_builder;
 mod objects_builder;
+mod pressure;
 mod ready;
 mod shutdown;
 mod socket;
@@ -35,8 +37,8 @@ pub use mesh_builder::MeshBuilder;
 pub use objects_builder::ObjectServerBuilder;
 pub use shutdown::ShutdownError;
 pub use status::{
-    HostPhase, HostStatus, JobQueueStatus, PeerStatus, TargetStatus, TopologyKind, TopologyPhase, TopologyReason,
-    TopologyStatus,
+    HostPhase, HostStatus, JobQueueStatus, LinksStatus, PeerStatus, TargetStatus, TopologyKind, TopologyPhase,
+    TopologyReason, TopologyStatus,
 };
 
 /// A running host. Clones are handles to the same one.
@@ -63,6 +65,8 @@ pub(crate) struct Inner {
     runtime: tokio::runtime::Handle,
     outbound: Outbound,
     permits: HostPermits,
+    flow: ReceiveFlow,
+    profiles: Profiles,
     workers: parking_lot::Mutex<Option<Workers>>,
     meshes: Vec<Mesh>,
     channels: Vec<Channel>,
@@ -74,6 +78,13 @@ pub(crate) struct Inner {
     spots: Option<Spots>,
     stopping: shutdown::Stopping,
     sequence: status::Sequence,
+}
+
+/// What was chosen by name, for status.
+#[derive(Clone, Copy)]
+struct Profiles {
+    jobs: Option<JobProfile>,
+    links: LinkProfile,
 }
 
 /// A MeshNode of this host.
@@ -112,8 +123,8 @@ impl caller::Caller for Host {
         &self.0.outbound
     }
 
-    fn in_turn(&self) -> bool {
-        false
+    fn running(&self) -> Option<std::sync::Weak<()>> {
+        None
     }
 }
 

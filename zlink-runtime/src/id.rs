@@ -163,7 +163,8 @@ macro_rules! text_id {
         }
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, concat!(stringify!($name), "({:?})"), self.as_str())
+                // As messages quote it.
+                fmt::Debug::fmt(self.as_str(), f)
             }
         }
         impl fmt::Display for $name {

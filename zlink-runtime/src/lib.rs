@@ -39,7 +39,7 @@ pub use channel::{
 pub use execution::{Overrun, Tick, WorkCall};
 pub use host::{
     ChannelControl, ClientServerBuilder, Host, HostBuilder, HostPhase, HostStatus, IntentStatus, JobProfile,
-    JobQueueStatus, ListenerInfo, ListenerKind, LocationState, LocationStatus, MeshBuilder, MeshNode,
+    JobQueueStatus, LinksStatus, ListenerInfo, ListenerKind, LocationState, LocationStatus, MeshBuilder, MeshNode,
     ObjectServerBuilder, PeerStatus, ShutdownError, TargetStatus, TopologyKind, TopologyPhase, TopologyReason,
     TopologyStatus,
 };

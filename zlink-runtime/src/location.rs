@@ -67,8 +67,10 @@ pub(crate) use authority::{
     Reserve, Reserving, Resolved, SpotRecord, SpotState, Terminal,
 };
 pub(crate) use lease::{HostLease, LeaseConfig, LeasePhase, LeaseSeen, LeaseWatch, Record, Standing};
-pub(crate) use name::{ListName, OwnerId};
-pub(crate) use snapshot::read as read_list;
+#[cfg(feature = "testing")]
+pub(crate) use name::spot_key;
+pub(crate) use name::{LEASES, ListName, OwnerId};
+pub(crate) use snapshot::{read as read_list, within};
 
 /// A boxed future, as object-safe traits need it.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -1,7 +1,7 @@
 //! Calls to Spots, and to the desks of nodes, for the room that knows what those are.
 
 use std::future::poll_fn;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -25,8 +25,12 @@ pub(crate) struct SpotWay(Arc<Way>);
 
 impl SpotWay {
     pub(crate) fn new(caller: &impl Caller, id: SpotId) -> Self {
-        let (outbound, in_turn) = (caller.outbound().clone(), caller.in_turn());
-        Self(Arc::new(Way::to_spot(outbound, in_turn, SpotTo::new(id, None))))
+        let spot = SpotTo::new(id, None);
+        Self(Arc::new(Way::to_spot(
+            caller.outbound().clone(),
+            caller.running(),
+            spot,
+        )))
     }
 
     pub(crate) fn request<Q: Message, R: Message>(&self, method: Method, request: Q) -> RequestCall<Q, R> {
@@ -50,7 +54,7 @@ pub(crate) struct Handle<'a>(&'a mut Parts);
 impl Handle<'_> {
     /// The call ends with this, before any work.
     pub(crate) fn refuse(self, error: ArgumentError) {
-        self.0.refuse(error);
+        self.0.way = Arc::new(self.0.way.bad(error));
     }
 
     /// The call may activate the Spot that it goes to.
@@ -58,7 +62,7 @@ impl Handle<'_> {
         let way = &self.0.way;
         if let Target::Spot(spot) = &way.target {
             let to = SpotTo::new(spot.id.clone(), Some(intent));
-            self.0.way = Arc::new(Way::to_spot(way.outbound.clone(), way.in_turn, to));
+            self.0.way = Arc::new(way.instead(to));
         }
     }
 }
@@ -80,18 +84,20 @@ const CONTROL: Method = Method::request("zlink.spot", None);
 
 /// Asks the node `rid` to do something with its Spots.
 pub(crate) fn control<Q: Message, R: Message>(
-    (outbound, in_turn): (&Outbound, bool),
+    (outbound, turn): (&Outbound, Option<Weak<()>>),
     (mesh, rid): (&MeshName, Rid),
     kind: RecordKind,
     question: Q,
     timeout: Duration,
 ) -> RequestCall<Q, R> {
-    let way = Arc::new(Way::to_control(outbound.clone(), in_turn, mesh, rid, kind));
+    let way = Arc::new(Way::to_control(outbound.clone(), turn, mesh, rid, kind));
     RequestCall::new(Parts::new(&way, CONTROL), question).timeout(timeout)
 }
 
 /// A call that came in and goes on to where it belongs, as it is.
 pub(crate) struct Forwarded {
+    /// It was accepted: it goes on while its host drains.
+    _turn: Arc<()>,
     exchange: Exchange,
     payload: Bytes,
     ended: Option<Result<Bytes, CallError>>,
@@ -109,8 +115,10 @@ impl Forwarded {
     ) -> Self {
         debug_assert!(PacketName::new(packet).is_ok(), "somebody handles it");
         let spot = SpotTo::fixed(id, to);
-        let way = Arc::new(Way::to_spot(outbound.clone(), true, spot));
+        let turn = Arc::new(());
+        let way = Arc::new(Way::to_spot(outbound.clone(), Some(Arc::downgrade(&turn)), spot));
         Self {
+            _turn: turn,
             exchange: Exchange::new(way, Method::request(packet, None), metadata, timeout),
             payload,
             ended: None,

@@ -24,7 +24,7 @@ use crate::wire::{self, CallHead, OperationRef, To};
 use super::call::Method;
 use super::objects::Found;
 use super::outbound::{HostState, Outbound};
-use super::own::{LOCAL, OwnPeer};
+use super::own::{Kind, LOCAL, OwnPeer};
 use super::path::PathKind;
 use super::way::{Target, Way};
 
@@ -62,7 +62,7 @@ enum Stage {
 /// Somebody to send to.
 enum Route {
     Link(Arc<PeerLink>),
-    Own(Arc<OwnPeer>),
+    Own(Arc<OwnPeer>, Kind),
     /// To a Spot over one of those.
     Spot(Box<(Route, Found)>),
 }
@@ -71,7 +71,7 @@ impl Route {
     fn is_own(&self) -> bool {
         match self {
             Route::Link(_) => false,
-            Route::Own(_) => true,
+            Route::Own(..) => true,
             Route::Spot(spot) => spot.0.is_own(),
         }
     }
@@ -79,7 +79,7 @@ impl Route {
     fn id(&self) -> LinkId {
         match self {
             Route::Link(peer) => peer.id(),
-            Route::Own(_) => LOCAL,
+            Route::Own(..) => LOCAL,
             Route::Spot(spot) => spot.0.id(),
         }
     }
@@ -87,7 +87,7 @@ impl Route {
     fn rid(&self) -> &Rid {
         match self {
             Route::Link(peer) => peer.rid(),
-            Route::Own(own) => own.rid(),
+            Route::Own(own, _) => own.rid(),
             Route::Spot(spot) => spot.0.rid(),
         }
     }
@@ -95,7 +95,7 @@ impl Route {
     fn max_record(&self) -> usize {
         match self {
             Route::Link(peer) => peer.max_record(),
-            Route::Own(own) => own.max_record(),
+            Route::Own(own, _) => own.max_record(),
             Route::Spot(spot) => spot.0.max_record(),
         }
     }
@@ -103,7 +103,7 @@ impl Route {
     fn try_send(&self, record: Record<'_>) -> Result<(), Refused> {
         match self {
             Route::Link(peer) => peer.try_send(Lane::Data, record),
-            Route::Own(own) => own.try_send(record),
+            Route::Own(own, kind) => own.try_send(*kind, record),
             Route::Spot(spot) => spot.0.try_send(record),
         }
     }
@@ -111,7 +111,7 @@ impl Route {
     fn send(&self, record: Vec<u8>) -> BoxFuture<'static, Result<(), Refused>> {
         match self {
             Route::Link(peer) => peer.send(Lane::Data, record),
-            Route::Own(own) => own.send(record),
+            Route::Own(own, kind) => own.send(*kind, record),
             Route::Spot(spot) => spot.0.send(record),
         }
     }
@@ -240,14 +240,17 @@ impl Exchange {
     fn begin(&mut self, cx: &mut Context<'_>) -> Step {
         match self.way.outbound.state() {
             HostState::Serving => {}
-            HostState::Draining if self.way.in_turn => {}
+            HostState::Draining if self.way.in_turn() => {}
             _ => return Step::Failed(Outbound::shutting_down().into()),
         }
         let left = self.time_left();
         match self.route() {
             Ok(Some(route)) => Step::Submit(Ready::new(route, left)),
             Ok(None) => self.wait_for_route(Vec::new(), cx),
-            Err(error) => Step::Failed(error.into()),
+            Err(error) => Step::Failed(match &self.way.target {
+                Target::Bad(refused) => refused.clone().into(),
+                _ => error.into(),
+            }),
         }
     }
 
@@ -301,10 +304,21 @@ impl Exchange {
         }
     }
 
+    /// As whom this host's own node is called.
+    fn own_kind(&self) -> Kind {
+        match (self.way.in_turn(), self.timeout) {
+            (true, None) => Kind::Send,
+            (true, Some(_)) => Kind::Request,
+            (false, _) => Kind::Outside,
+        }
+    }
+
     /// Finds somebody without waiting; `None` where waiting may help.
     fn route(&self) -> Result<Option<Route>, Error> {
         match &self.way.target {
             Target::Nowhere(error) => Err(error.clone()),
+            // What the call ends with says more.
+            Target::Bad(error) => Err(Error::not_executed(ErrorKind::InvalidOperation, error.to_string())),
             Target::Channel(path) => match (path.pick(), &path.kind) {
                 (Some(peer), _) => Ok(Some(Route::Link(peer))),
                 (None, PathKind::ClientServer) => Ok(None),
@@ -319,7 +333,7 @@ impl Exchange {
             },
             Target::Spot(spot) => self.spot_route(spot),
             Target::Node(mesh, rid) | Target::Control(mesh, rid, _) if rid == mesh.own.rid() => {
-                Ok(Some(Route::Own(mesh.own.clone())))
+                Ok(Some(Route::Own(mesh.own.clone(), self.own_kind())))
             }
             Target::Node(mesh, rid) | Target::Control(mesh, rid, _) => match mesh.path.links.find(rid) {
                 Lookup::Ready(peer) => Ok(Some(Route::Link(peer))),
@@ -342,7 +356,7 @@ impl Exchange {
     /// Waits for somebody: for a server of a ClientServer channel as long as the call lasts, for the link of a known
     /// node one second.
     fn find_route(&mut self, ended: Vec<LinkId>) -> BoxFuture<'static, Result<Route, Error>> {
-        let (outbound, in_turn) = (self.way.outbound.clone(), self.way.in_turn);
+        let (outbound, in_turn) = (self.way.outbound.clone(), self.way.in_turn());
         let deadline = self.send_deadline();
         let (text, kind, limit, target) = match &self.way.target {
             Target::Channel(path) => {
@@ -363,6 +377,10 @@ impl Exchange {
                 let error = error.clone();
                 return Box::pin(async move { Err(error) });
             }
+            Target::Bad(error) => {
+                let error = Error::not_executed(ErrorKind::InvalidOperation, error.to_string());
+                return Box::pin(async move { Err(error) });
+            }
         };
         Box::pin(async move {
             let found = async move {
@@ -371,7 +389,7 @@ impl Exchange {
                     Target::Node(mesh, rid) | Target::Control(mesh, rid, _) => {
                         Some(mesh.path.links.ready(&rid, &ended).await)
                     }
-                    Target::Spot(_) | Target::Nowhere(_) => None,
+                    Target::Spot(_) | Target::Nowhere(_) | Target::Bad(_) => None,
                 }
             };
             let found = async {
@@ -457,13 +475,13 @@ impl Exchange {
     fn would_wait_in_vain(&self, route: &Route) -> bool {
         match (route, self.way.send_timeout()) {
             (Route::Spot(spot), _) => self.would_wait_in_vain(&spot.0),
-            (Route::Own(own), Some(limit)) => self.timeout.is_none() && self.way.in_turn && own.is_stalled(limit),
+            (Route::Own(own, Kind::Send), Some(limit)) => own.is_stalled(limit),
             _ => false,
         }
     }
 
     fn wait_for_room(&mut self, route: &Route, record: Vec<u8>) -> BoxFuture<'static, Result<(), Refused>> {
-        let (outbound, in_turn) = (self.way.outbound.clone(), self.way.in_turn);
+        let (outbound, in_turn) = (self.way.outbound.clone(), self.way.in_turn());
         let (room, link, deadline) = (route.send(record), route.id(), self.send_deadline());
         let path = match &self.way.target {
             Target::Channel(path) => Some(path.clone()),
@@ -500,7 +518,7 @@ impl Exchange {
     fn number_at(&self, route: &Route) -> Option<u32> {
         match route {
             Route::Link(peer) => peer.operation(self.way.channel.as_ref(), self.method.packet(), self.method.hash()),
-            Route::Own(_) | Route::Spot(_) => None,
+            Route::Own(..) | Route::Spot(_) => None,
         }
     }
 

@@ -13,6 +13,9 @@ use super::Key;
 use crate::error::ArgumentError;
 use crate::id::{Rid, SpotId, SpotKind, SpotType};
 
+/// What the key of every lease begins with.
+pub(crate) const LEASES: &str = "lease/";
+
 /// One run of one host, as the store knows it: 16 random bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct OwnerId([u8; 16]);
@@ -34,7 +37,22 @@ impl OwnerId {
     /// Where its lease is.
     pub(crate) fn lease_key(self) -> Key {
         // 38 bytes: always a key.
-        key(format!("lease/{self}"))
+        key(format!("{LEASES}{self}"))
+    }
+
+    /// The owner whose lease is there, if one is.
+    pub(crate) fn of_lease(key: &Key) -> Option<Self> {
+        let digits = key.as_str().strip_prefix(LEASES)?.as_bytes();
+        let mut bytes = [0; 16];
+        if digits.len() != 2 * bytes.len() {
+            return None;
+        }
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+            *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+        }
+        let owner = Self(bytes);
+        // No other spelling of it is its key.
+        (owner.lease_key() == *key).then_some(owner)
     }
 
     /// Names its last batch over authority: whoever reads it knows which of several attempts was applied.
@@ -114,7 +132,7 @@ impl ListName {
 pub(super) const SPOTS: &str = "s:";
 
 /// The authority of a Spot: at most 2 + 4 + 3 × 255 bytes.
-pub(super) fn spot_key(id: &SpotId) -> Key {
+pub(crate) fn spot_key(id: &SpotId) -> Key {
     let text = id.as_str();
     key(format!("{SPOTS}{}:{}", text.len(), encoded(text.as_bytes())))
 }
@@ -186,6 +204,23 @@ mod tests {
             "node/a%20b%2F%C3%BC/%FF~"
         );
         assert_eq!(OwnerId::new([0xa0; 16]).lease_key().as_str().len(), 38);
+    }
+
+    #[test]
+    fn the_owner_of_a_lease_is_read_from_its_key_alone() {
+        let owner = OwnerId::new([0xa0; 16]);
+        let of = |key: &str| OwnerId::of_lease(&Key::new(key).unwrap());
+        let text = "a0".repeat(16);
+        assert_eq!(OwnerId::of_lease(&owner.lease_key()), Some(owner));
+        for other in [
+            format!("lease/{}", text.to_uppercase()),
+            format!("lease/{text}0"),
+            format!("lease/+{}", &text[1..]),
+            format!("node/{text}"),
+            "lease/".to_owned(),
+        ] {
+            assert_eq!(of(&other), None, "{other}");
+        }
     }
 
     proptest! {

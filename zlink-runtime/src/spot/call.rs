@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Weak;
 use std::time::Duration;
 
 use crate::channel::{
@@ -26,7 +27,8 @@ use super::value::{Payload, SpotCreated};
 #[derive(Clone, Debug)]
 pub struct SpotRoute {
     outbound: Outbound,
-    in_turn: bool,
+    /// Alive as long as the turn of the caller, where that is a handler.
+    turn: Option<Weak<()>>,
     stable_type: SpotType,
 }
 
@@ -36,7 +38,7 @@ impl SpotRoute {
     pub fn new(caller: &impl Caller, stable_type: SpotType) -> Self {
         Self {
             outbound: caller.outbound().clone(),
-            in_turn: caller.in_turn(),
+            turn: caller.running(),
             stable_type,
         }
     }
@@ -91,7 +93,7 @@ impl SpotRoute {
     ) -> PublishCall<M> {
         PublishCall {
             outbound: self.outbound.clone(),
-            in_turn: self.in_turn,
+            turn: self.turn.clone(),
             channel: ChannelName::from_static(channel),
             topic: Topic::from_static(topic),
             packet,
@@ -119,12 +121,17 @@ impl crate::channel::caller::Caller for SpotRoute {
         &self.outbound
     }
 
-    fn in_turn(&self) -> bool {
-        self.in_turn
+    fn running(&self) -> Option<Weak<()>> {
+        self.turn.clone()
     }
 }
 
 impl Caller for SpotRoute {}
+
+/// Whether the caller is a handler that runs.
+fn is_alive(turn: Option<&Weak<()>>) -> bool {
+    turn.is_some_and(|turn| turn.strong_count() > 0)
+}
 
 fn bad_id(error: &crate::id::InvalidId) -> ArgumentError {
     ArgumentError::new("id", error.to_string())
@@ -351,9 +358,10 @@ impl<T: Send + 'static> Managing<T> {
             }
             let SpotRoute {
                 outbound,
-                in_turn,
+                turn,
                 stable_type,
             } = self.route;
+            let in_turn = is_alive(turn.as_ref());
             match outbound.state() {
                 HostState::Serving => {}
                 HostState::Draining if in_turn => {}
@@ -364,7 +372,7 @@ impl<T: Send + 'static> Managing<T> {
                 return Err(Error::not_executed(ErrorKind::NotConfigured, text).into());
             };
             let deadline = clock::now() + self.timeout.unwrap_or(outbound.request_timeout());
-            let asking = Asking::new(spots, in_turn, stable_type, deadline);
+            let asking = Asking::new(spots, turn, stable_type, deadline);
             let submitted = asking.submitted();
             let work = (self.work)(asking);
             tokio::select! {
@@ -526,7 +534,7 @@ impl<Q, R> fmt::Debug for CreateCall<Q, R> {
 #[must_use = "a call does nothing until it is awaited"]
 pub struct PublishCall<M> {
     outbound: Outbound,
-    in_turn: bool,
+    turn: Option<Weak<()>>,
     channel: ChannelName,
     topic: Topic,
     packet: &'static str,
@@ -556,7 +564,7 @@ impl<M: Message> PublishCall<M> {
         }
         match self.outbound.state() {
             HostState::Serving => {}
-            HostState::Draining if self.in_turn => {}
+            HostState::Draining if is_alive(self.turn.as_ref()) => {}
             _ => return Err(Outbound::shutting_down().into()),
         }
         let names = (self.topic.as_str(), self.packet);

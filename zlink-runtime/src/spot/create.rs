@@ -2,8 +2,8 @@
 //!
 //! It must not know how a Spot is made.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -27,7 +27,8 @@ const LOOK: (Duration, Duration) = (Duration::from_millis(5), Duration::from_mil
 /// Somebody who asks for a Spot, with one deadline for all of it.
 pub(super) struct Asking {
     spots: Arc<Inner>,
-    in_turn: bool,
+    /// Alive as long as the turn of the caller, where that is a handler.
+    turn: Option<Weak<()>>,
     stable_type: SpotType,
     mesh: Option<MeshName>,
     deadline: Instant,
@@ -55,10 +56,10 @@ fn refused<T>(kind: ErrorKind, text: String) -> Result<T, CallError> {
 }
 
 impl Asking {
-    pub(super) fn new(spots: Arc<Inner>, in_turn: bool, stable_type: SpotType, deadline: Instant) -> Self {
+    pub(super) fn new(spots: Arc<Inner>, turn: Option<Weak<()>>, stable_type: SpotType, deadline: Instant) -> Self {
         Self {
             spots,
-            in_turn,
+            turn,
             stable_type,
             mesh: None,
             deadline,
@@ -210,7 +211,7 @@ impl Asking {
             .deadline
             .saturating_duration_since(clock::now())
             .max(Duration::from_millis(1));
-        let from = (&self.spots.outbound, self.in_turn);
+        let from = (&self.spots.outbound, self.turn.clone());
         control(from, (mesh, node.clone()), kind, question, left).await
     }
 

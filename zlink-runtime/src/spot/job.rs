@@ -3,7 +3,7 @@
 //! It must not know where a job came from.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -98,6 +98,7 @@ impl SpotJob {
                     cause: Cause::Timer(name),
                     metadata: Bytes::new(),
                     correlation: None,
+                    running: OnceLock::new(),
                 };
                 let delivery = Delivery {
                     core,
@@ -159,6 +160,7 @@ fn begin_call(object: &Arc<Object>, call: Call, scope: Arc<Scope>, now: Instant)
                     metadata.share(&record)
                 },
                 correlation: reply.as_ref().map(ReplyTo::correlation),
+                running: OnceLock::new(),
             };
             handler.start(Delivery { core, scope, reply }, payload.of(&record))
         }

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -90,8 +90,9 @@ impl<K> caller::Caller for SpotContext<K> {
         self.object.outbound()
     }
 
-    fn in_turn(&self) -> bool {
-        true
+    fn running(&self) -> Option<Weak<()>> {
+        // It outlives every turn: what it starts is no handler's.
+        None
     }
 }
 
@@ -111,6 +112,8 @@ pub(super) struct TurnCore {
     /// Encoded; checked before the turn began.
     pub(super) metadata: Bytes,
     pub(super) correlation: Option<u64>,
+    /// Dies with the turn. Made once somebody calls from it.
+    pub(super) running: OnceLock<Arc<()>>,
 }
 
 /// What began a turn: its name is the packet's, the timer's or the callback's.
@@ -128,7 +131,12 @@ impl TurnCore {
             cause: Cause::Lifecycle(callback),
             metadata: Bytes::new(),
             correlation: None,
+            running: OnceLock::new(),
         }
+    }
+
+    fn running(&self) -> Weak<()> {
+        Arc::downgrade(self.running.get_or_init(Arc::default))
     }
 
     pub(super) fn name(&self) -> &str {
@@ -253,8 +261,8 @@ impl<K> caller::Caller for SpotTurn<'_, K> {
         self.core.object.outbound()
     }
 
-    fn in_turn(&self) -> bool {
-        true
+    fn running(&self) -> Option<Weak<()>> {
+        Some(self.core.running())
     }
 }
 
@@ -318,8 +326,8 @@ impl<S: Send + 'static, K> caller::Caller for SpotYieldTurn<'_, S, K> {
         self.turn.core.object.outbound()
     }
 
-    fn in_turn(&self) -> bool {
-        true
+    fn running(&self) -> Option<Weak<()>> {
+        Some(self.turn.core.running())
     }
 }
 

@@ -10,6 +10,7 @@ use crate::transport::BoxFuture;
 
 use super::super::objects::{Found, SpotTo};
 use super::super::outbound::Outbound;
+use super::super::own::Kind;
 use super::super::way::Target;
 use super::{Exchange, Route};
 
@@ -20,14 +21,14 @@ enum Hop {
     Known,
 }
 
-fn hop(outbound: &Outbound, found: &Found) -> Result<Hop, Error> {
+fn hop(outbound: &Outbound, found: &Found, kind: Kind) -> Result<Hop, Error> {
     let (name, rid) = (&found.mesh, &found.node);
     let Some(mesh) = outbound.mesh(name) else {
         let text = format!("the Spot lives in mesh {name:?}, in which this process has no node");
         return Err(Error::not_executed(ErrorKind::Unavailable, text));
     };
     if rid == mesh.own.rid() {
-        return Ok(Hop::Ready(Route::Own(mesh.own)));
+        return Ok(Hop::Ready(Route::Own(mesh.own, kind)));
     }
     match mesh.path.links.find(rid) {
         Lookup::Ready(peer) => Ok(Hop::Ready(Route::Link(peer))),
@@ -55,7 +56,7 @@ impl Exchange {
         let Some(found) = spot.fixed.clone().or_else(|| objects.known(spot)) else {
             return Ok(None);
         };
-        match hop(&self.way.outbound, &found) {
+        match hop(&self.way.outbound, &found, self.own_kind()) {
             Ok(Hop::Ready(route)) => Ok(Some(to(route, found))),
             Ok(Hop::Known) => Ok(None),
             Err(error) => {
@@ -71,7 +72,8 @@ impl Exchange {
         spot: Arc<SpotTo>,
         ended: Vec<LinkId>,
     ) -> BoxFuture<'static, Result<Route, Error>> {
-        let (outbound, in_turn) = (self.way.outbound.clone(), self.way.in_turn);
+        let (outbound, in_turn) = (self.way.outbound.clone(), self.way.in_turn());
+        let kind = self.own_kind();
         let deadline = self.send_deadline();
         Box::pin(async move {
             let objects = outbound.objects().ok_or_else(no_role)?;
@@ -80,7 +82,7 @@ impl Exchange {
                     Some(found) => found.clone(),
                     None => objects.clone().find(spot.clone()).await?,
                 };
-                if let Hop::Ready(route) = hop(&outbound, &found)?
+                if let Hop::Ready(route) = hop(&outbound, &found, kind)?
                     && !ended.contains(&route.id())
                 {
                     return Ok(to(route, found));

@@ -68,7 +68,7 @@ impl Exchange {
         let surface = match &self.way.target {
             Target::Channel(_) => "channel",
             Target::Spot(_) => "spot",
-            Target::Node(..) | Target::Control(..) | Target::Nowhere(_) => "node",
+            Target::Node(..) | Target::Control(..) | Target::Nowhere(_) | Target::Bad(_) => "node",
         };
         let mesh = match &self.way.target {
             Target::Node(mesh, _) | Target::Control(mesh, ..) => Some(mesh.path.name.as_str()),

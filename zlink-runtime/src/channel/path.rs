@@ -251,6 +251,19 @@ impl ChannelPath {
         Error::not_executed(kind, text)
     }
 
+    /// All that can be selected; `None` where it leads through no mesh.
+    pub(super) fn members(&self) -> Option<Vec<Arc<PeerLink>>> {
+        let is_mesh = matches!(self.kind, PathKind::RouteMesh(_));
+        is_mesh.then(|| {
+            self.seen
+                .lock()
+                .candidates
+                .iter()
+                .map(|(.., link)| link.clone())
+                .collect()
+        })
+    }
+
     /// The servers that selection has, and their weights.
     pub(crate) fn targets(&self) -> Vec<(Rid, u16)> {
         self.seen

@@ -166,6 +166,10 @@ impl Location {
         ));
     }
 
+    pub(super) fn lease(&self) -> Arc<HostLease> {
+        self.lease.clone()
+    }
+
     pub(super) fn is_fenced(&self) -> bool {
         self.lease.phase() == LeasePhase::Fenced
     }

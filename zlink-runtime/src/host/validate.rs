@@ -210,6 +210,7 @@ fn mesh_plan(mesh: MeshBuilder, store: bool, random: &Random, mistakes: &mut Mis
             );
         }
     }
+    mesh.objects.mistakes(&place, &mesh, mistakes);
     for name in repeated(mesh.servers.iter().map(|server| &server.channel).chain(&mesh.clients)) {
         let problem = format!(
             "takes part twice in channel {:?}; a node is its Server or its Client, once",

@@ -12,7 +12,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
 use crate::clock;
-use crate::id::{ChannelName, LinkId, Rid};
+use crate::id::{ChannelName, LinkId, Rid, SpotId};
 use crate::limit::{DESCRIPTOR_BYTES, REQUEST_TIMEOUT};
 use crate::message::codec;
 use crate::permit::HostPermits;
@@ -30,7 +30,7 @@ use super::intent::{self, Intent};
 use super::peer::PeerLink;
 use super::sink::LinkSink;
 use super::table::{Placed, Table};
-use super::{PeerState, Upcall};
+use super::{PeerState, Placement, Upcall};
 
 /// How often links are looked at.
 pub(super) const TICK: Duration = Duration::from_secs(1);
@@ -255,6 +255,19 @@ impl Links {
             }
             changed.await;
         }
+    }
+
+    /// The nodes that can have Spots and may be given new ones now, by RID; this one is not among them.
+    pub(crate) fn placements(&self) -> Vec<Placement> {
+        self.0.table.lock().placements()
+    }
+
+    /// From here on this node has that Entry Spot. Told before it is open: no peer was told anything yet.
+    pub(crate) fn set_entry(&self, id: SpotId) {
+        self.change(|info| {
+            info.objects.entry = Some(id);
+            true
+        });
     }
 
     /// What this side says of itself.

@@ -7,6 +7,8 @@ mod contract;
 mod data;
 mod fields;
 mod lock;
+mod objects;
+mod packets;
 mod shape;
 mod state;
 mod write;

@@ -130,8 +130,10 @@ fn written(tree: &Node, path: &[String]) -> Option<Span> {
                 return field(node, id).or_else(|| numbered("reserved")).or(found);
             }
             (Some("enums"), 3, number) => return value(node, number).or(found),
-            (Some("services"), 2, "packets") => node.get("methods"),
-            (Some("services"), 3, packet) => return method(node, packet).or(found),
+            (Some("services" | "spots" | "actors"), 2, "packets") => node.get("methods"),
+            (Some("services" | "spots" | "actors"), 3, packet) if path[2] == "packets" => {
+                return method(node, packet).or(found);
+            }
             (Some("structs"), 2, _) => node.get(key).or_else(|| node.get("fields")?.value.get(key)),
             _ => node.get(key),
         };

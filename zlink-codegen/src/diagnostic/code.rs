@@ -172,11 +172,18 @@ codes! {
     MetadataChanged = "1211" Error "WIRE: a metadata key has another type, or crosses relays no more.";
     NameMoved = "1212" Error "WIRE: a name has another id, number, place or packet name.";
 
+    ObjectKind = "1213" Error "WIRE: a Spot is of another kind, or is an Actor now.";
+    Admission = "1214" Error "WIRE: a creation or a join exchanges something else, or is gone.";
+
     // 13xx: changes that stored or relocated state does not survive
     StateRaised = "1301" Error "STATE: the version of a state was raised.";
     StateRemoved = "1302" Error "STATE: a message is a state no more.";
     StateNotRaised = "1303" Error "STATE: a state changed, its version did not.";
     StateLowered = "1304" Error "STATE: the version of a state was lowered.";
+
+    StableType = "1305" Error "STATE: a Spot or an Actor has another stable type.";
+    ObjectRemoved = "1306" Error "STATE: a Spot or an Actor was deleted.";
+    RelocationChanged = "1307" Error "STATE: what becomes of a Spot or an Actor that moves changed.";
 
     // 14xx: what no version may do
     IdReused = "1401" Error "An id, number or tag of something deleted is in use again.";

@@ -4,7 +4,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::contract::{Contract, Method, Service, Use};
+use super::contract::{Contract, Service, Use};
+use super::packets::Packets;
 use super::shape::Shapes;
 use crate::diagnostic::{Code, Level};
 
@@ -91,112 +92,12 @@ pub(crate) fn compare(old: &Contract, new: &Contract) -> Vec<Change> {
                 &["services", name, "target"],
             );
         }
-        packets(
-            name,
-            old.unwrap_or(&nothing),
-            new.unwrap_or(&nothing),
-            shapes,
-            &mut changes,
-        );
+        let (old, new) = (old.unwrap_or(&nothing), new.unwrap_or(&nothing));
+        Packets::of("services", name, name).compare(&old.packets, &new.packets, shapes, &mut changes);
     });
+    super::objects::compare("spots", &old.spots, &new.spots, shapes, &mut changes);
+    super::objects::compare("actors", &old.actors, &new.actors, shapes, &mut changes);
     changes.list
-}
-
-fn packets<'c>(service: &str, old: &'c Service, new: &'c Service, shapes: Shapes<'c>, changes: &mut Changes) {
-    let before = now_called(&old.packets, |method| &method.name);
-    pairs(&old.packets, &new.packets, |packet, old, new| {
-        let was = ["services", service, "packets", packet];
-        match (old, new) {
-            (None | Some(Use::Gone(_)), None | Some(Use::Gone(_))) => {}
-            (None, Some(Use::Now(new))) => {
-                let message = format!("the method `{service}.{}` is new", new.name);
-                changes.add(
-                    Code::MethodAdded,
-                    message,
-                    &["services", service, "methods", &new.name],
-                    &[],
-                );
-            }
-            (Some(Use::Gone(name)), Some(Use::Now(new))) => {
-                let message = format!("the packet name `{packet}` was that of the deleted method `{service}.{name}`");
-                let change = changes.add(
-                    Code::PacketReused,
-                    message,
-                    &["services", service, "methods", &new.name],
-                    &was,
-                );
-                change
-                    .help("a peer may still send the old one: give the method another name, or a `packet` of its own");
-            }
-            (Some(Use::Now(old)), None | Some(Use::Gone(_))) => {
-                let message = format!(
-                    "the method `{service}.{}` with the packet name `{packet}` is gone",
-                    old.name
-                );
-                let change = changes.add(Code::MethodRemoved, message, &["services", service, "methods"], &was);
-                change.help(format!(
-                    "if it was renamed, write `was: {}` at the method; the packet name stays",
-                    old.name
-                ));
-            }
-            (Some(Use::Now(old)), Some(Use::Now(new))) => {
-                if old.name != new.name {
-                    let at = ["services", service, "methods", new.name.as_str()];
-                    if let Some(elsewhere) = before.get(new.name.as_str()) {
-                        let message = format!(
-                            "the method `{service}.{}` had the packet name `{elsewhere}` and has `{packet}`, which was \
-                             that of `{}`",
-                            new.name, old.name
-                        );
-                        let was = ["services", service, "packets", elsewhere.as_str()];
-                        changes.add(Code::NameMoved, message, &at, &was);
-                    } else {
-                        let message = format!("the method `{service}.{}` was called `{}`", new.name, old.name);
-                        changes.add(Code::MethodRenamed, message, &at, &was);
-                    }
-                }
-                method(service, packet, old, new, shapes, changes);
-            }
-        }
-    });
-}
-
-fn method<'c>(
-    service: &str,
-    packet: &str,
-    old: &'c Method,
-    new: &'c Method,
-    shapes: Shapes<'c>,
-    changes: &mut Changes,
-) {
-    let at = ["services", service, "methods", &new.name];
-    let was = ["services", service, "packets", packet];
-    let shape = |it: &Method| match &it.reply {
-        Some(reply) => format!("request {} and reply {reply}", it.message),
-        None => format!("send {}", it.message),
-    };
-    let message = format!(
-        "the method `{service}.{}` did {} and does {}",
-        new.name,
-        shape(old),
-        shape(new)
-    );
-    let replies = match (&old.reply, &new.reply) {
-        (Some(old), Some(new)) => shapes.same(old, new),
-        (old, new) => old.is_none() && new.is_none(),
-    };
-    if !replies || !shapes.same(&old.message, &new.message) {
-        changes
-            .add(Code::MethodExchange, message, &at, &was)
-            .help("or add a method and keep this one");
-    } else if (&old.message, &old.reply) != (&new.message, &new.reply) {
-        changes.add(
-            Code::Retyped,
-            format!("{message}, which is the same on the wire"),
-            &at,
-            &was,
-        );
-    }
 }
 
 /// The numbers of all names that are in use.

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::ir::{self, DeclRef, Exchange, Schema, Slot, Target, Type};
+use crate::ir::{self, DeclRef, Exchange, Relocation, Schema, Slot, SpotKind, Target, Type};
 
 /// A number or name that is in use, or was.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub(crate) struct Contract {
     pub(crate) unions: BTreeMap<String, BTreeMap<u8, Use<String>>>,
     pub(crate) messages: BTreeMap<String, Message>,
     pub(crate) services: BTreeMap<String, Service>,
+    pub(crate) spots: BTreeMap<String, Object>,
+    pub(crate) actors: BTreeMap<String, Object>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +74,33 @@ pub(crate) struct Method {
     pub(crate) reply: Option<String>,
 }
 
+/// A Spot or an Actor.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Object {
+    /// It is deleted; its packet names are remembered.
+    pub(crate) gone: bool,
+    /// `entry`, `user`, `instance` or `actor`.
+    pub(crate) kind: String,
+    /// Its stable type.
+    pub(crate) ty: String,
+    /// The policy, and the state that it preserves.
+    pub(crate) relocation: Option<(String, Option<String>)>,
+    pub(crate) create: Option<Admission>,
+    /// By the Spot that is joined.
+    pub(crate) joins: BTreeMap<String, Admission>,
+    /// Methods by packet name.
+    pub(crate) packets: BTreeMap<String, Use<Method>>,
+    /// Subscriptions by channel, packet name and topic, one text in which only the last may hold spaces.
+    pub(crate) subscribes: BTreeMap<String, Use<Method>>,
+}
+
+/// What creating or joining exchanges.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Admission {
+    pub(crate) request: String,
+    pub(crate) reply: Option<String>,
+}
+
 impl Contract {
     /// The contract of the namespace at an index of a schema.
     pub(crate) fn of(schema: &Schema, at: usize) -> Option<Contract> {
@@ -109,6 +138,12 @@ impl Contract {
                 .services
                 .iter()
                 .map(|it| (it.name.clone(), service(it, &text)))
+                .collect(),
+            spots: it.spots.iter().map(|it| (it.name.clone(), spot(it, &text))).collect(),
+            actors: it
+                .actors
+                .iter()
+                .map(|actor| (actor.name.clone(), self::actor(actor, &it.spots, &text)))
                 .collect(),
         })
     }
@@ -168,6 +203,18 @@ impl Contract {
             });
             remember(&mut new.packets, &old.packets, |method| method.name.clone());
         }
+        for (new, old) in [(&mut self.spots, &old.spots), (&mut self.actors, &old.actors)] {
+            for (name, old) in old {
+                let new = new.entry(name.clone()).or_insert_with(|| Object {
+                    gone: true,
+                    kind: old.kind.clone(),
+                    ty: old.ty.clone(),
+                    ..Object::default()
+                });
+                remember(&mut new.packets, &old.packets, |method| method.name.clone());
+                remember(&mut new.subscribes, &old.subscribes, |it| it.name.clone());
+            }
+        }
         self
     }
 }
@@ -221,21 +268,81 @@ fn message(it: &ir::Message, text: &Text<'_>) -> Message {
 }
 
 fn service(it: &ir::Service, text: &Text<'_>) -> Service {
-    let packets = it.methods.iter().map(|method| {
-        let (message, reply) = match &method.exchange {
-            Exchange::Send { message } => (message, None),
-            Exchange::Request { request, reply, .. } => (request, Some(text.message(*reply))),
-        };
-        let what = Method {
-            name: method.name.clone(),
-            message: text.message(*message),
-            reply,
-        };
-        (method.packet.clone(), Use::Now(what))
-    });
     Service {
         node: it.target == Target::Node,
-        packets: packets.collect(),
+        packets: it.methods.iter().map(|it| method(it, text)).collect(),
+    }
+}
+
+/// A method under its packet name.
+fn method(it: &ir::Method, text: &Text<'_>) -> (String, Use<Method>) {
+    let (message, reply) = match &it.exchange {
+        Exchange::Send { message } => (message, None),
+        Exchange::Request { request, reply, .. } => (request, Some(text.message(*reply))),
+    };
+    let method = Method {
+        name: it.name.clone(),
+        message: text.message(*message),
+        reply,
+    };
+    (it.packet.clone(), Use::Now(method))
+}
+
+fn spot(it: &ir::Spot, text: &Text<'_>) -> Object {
+    let (kind, create) = match &it.kind {
+        SpotKind::Entry => ("entry", None),
+        SpotKind::User { create, .. } => ("user", Some(admission(create, text))),
+        SpotKind::Instance { .. } => ("instance", None),
+    };
+    let subscribes = it.subscriptions.iter().map(|it| {
+        let handled = Method {
+            name: it.name.clone(),
+            message: text.message(it.message),
+            reply: None,
+        };
+        // Neither channels nor packet names hold spaces.
+        let key = format!("{} {} {}", it.channel, it.packet, it.topic);
+        (key, Use::Now(handled))
+    });
+    Object {
+        kind: kind.to_owned(),
+        ty: it.stable_type.clone(),
+        relocation: it.relocation().map(|it| relocation(it, text)),
+        create,
+        packets: it.methods.iter().map(|it| method(&it.method, text)).collect(),
+        subscribes: subscribes.collect(),
+        ..Object::default()
+    }
+}
+
+fn actor(it: &ir::Actor, spots: &[ir::Spot], text: &Text<'_>) -> Object {
+    let joins = it.joins.iter().filter_map(|join| {
+        let spot = spots.get(join.spot)?;
+        Some((spot.name.clone(), admission(&join.admission, text)))
+    });
+    Object {
+        kind: "actor".to_owned(),
+        ty: it.stable_type.clone(),
+        relocation: Some(relocation(&it.relocation, text)),
+        create: Some(admission(&it.create, text)),
+        joins: joins.collect(),
+        packets: it.methods.iter().map(|it| method(&it.method, text)).collect(),
+        ..Object::default()
+    }
+}
+
+fn admission(it: &ir::Admission, text: &Text<'_>) -> Admission {
+    Admission {
+        request: text.message(it.request),
+        reply: it.reply.map(|reply| text.message(reply)),
+    }
+}
+
+fn relocation(it: &Relocation, text: &Text<'_>) -> (String, Option<String>) {
+    match it {
+        Relocation::Preserve { state } => ("preserve".to_owned(), Some(text.message(*state))),
+        Relocation::Recreate => ("recreate".to_owned(), None),
+        Relocation::Disabled => ("disabled".to_owned(), None),
     }
 }
 

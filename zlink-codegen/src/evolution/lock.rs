@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use super::contract::{Contract, Enum, Field, Message, Metadata, Method, Service, Use};
+use super::contract::{Admission, Contract, Enum, Field, Message, Metadata, Method, Object, Service, Use};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::load::{Entry, Kind, Node, Text};
 use crate::source::Span;
@@ -36,6 +36,8 @@ fn contract(root: &Node) -> Read<Contract> {
         "unions",
         "messages",
         "services",
+        "spots",
+        "actors",
     ];
     known(root, KEYS)?;
     if text(need(root, "lock")?)?.text != "1" {
@@ -75,6 +77,8 @@ fn contract(root: &Node) -> Read<Contract> {
         unions: section(root, "unions", |node| numbered(node, name))?,
         messages: section(root, "messages", message)?,
         services: section(root, "services", service)?,
+        spots: section(root, "spots", object)?,
+        actors: section(root, "actors", object)?,
     })
 }
 
@@ -118,20 +122,58 @@ fn service(node: &Node) -> Read<Service> {
             });
         }
     };
-    let packets = section(node, "packets", |node| {
-        if let Some(gone) = gone(node) {
-            return Ok(Use::Gone(gone?));
-        }
-        known(node, &["method", "send", "request", "reply"])?;
-        let name = string(node, "method")?;
-        let request = node.get("request").is_some();
-        let message = string(node, if request { "request" } else { "send" })?;
-        let reply = if request { Some(string(node, "reply")?) } else { None };
-        Ok(Use::Now(Method { name, message, reply }))
-    });
     Ok(Service {
         node: node_target,
-        packets: packets?,
+        packets: section(node, "packets", method)?,
+    })
+}
+
+fn method(node: &Node) -> Read<Use<Method>> {
+    if let Some(gone) = gone(node) {
+        return Ok(Use::Gone(gone?));
+    }
+    known(node, &["method", "send", "request", "reply"])?;
+    let name = string(node, "method")?;
+    let request = node.get("request").is_some();
+    let message = string(node, if request { "request" } else { "send" })?;
+    let reply = if request { Some(string(node, "reply")?) } else { None };
+    Ok(Use::Now(Method { name, message, reply }))
+}
+
+fn object(node: &Node) -> Read<Object> {
+    const KEYS: &[&str] = &[
+        "kind",
+        "type",
+        "gone",
+        "relocation",
+        "create",
+        "join",
+        "packets",
+        "subscribes",
+    ];
+    known(node, KEYS)?;
+    let relocation = node.get("relocation").map(|entry| {
+        known(&entry.value, &["policy", "state"])?;
+        Ok((string(&entry.value, "policy")?, optional(&entry.value, "state")?))
+    });
+    let create = node.get("create").map(|entry| admission(&entry.value));
+    Ok(Object {
+        gone: flag(node, "gone")?,
+        kind: string(node, "kind")?,
+        ty: string(node, "type")?,
+        relocation: relocation.transpose()?,
+        create: create.transpose()?,
+        joins: section(node, "join", admission)?,
+        packets: section(node, "packets", method)?,
+        subscribes: section(node, "subscribes", method)?,
+    })
+}
+
+fn admission(node: &Node) -> Read<Admission> {
+    known(node, &["request", "reply"])?;
+    Ok(Admission {
+        request: string(node, "request")?,
+        reply: optional(node, "reply")?,
     })
 }
 
@@ -209,6 +251,12 @@ fn text(node: &Node) -> Read<&Text> {
 
 fn string(node: &Node, key: &str) -> Read<String> {
     Ok(text(need(node, key)?)?.text.clone())
+}
+
+fn optional(node: &Node, key: &str) -> Read<Option<String>> {
+    node.get(key)
+        .map(|entry| Ok(text(&entry.value)?.text.clone()))
+        .transpose()
 }
 
 fn flag(node: &Node, key: &str) -> Read<bool> {

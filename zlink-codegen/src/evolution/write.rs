@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::contract::{Contract, Message, Method, Service, Use};
+use super::contract::{Admission, Contract, Message, Method, Object, Service, Use};
 
 const HEAD: &str = "\
 # Written by `zlink-codegen accept`. Check it in, and do not edit it.
@@ -47,6 +47,8 @@ pub(crate) fn write(it: &Contract) -> String {
     });
     out.section("messages", &it.messages, Lines::message);
     out.section("services", &it.services, Lines::service);
+    out.section("spots", &it.spots, Lines::object);
+    out.section("actors", &it.actors, Lines::object);
     out.0
 }
 
@@ -102,10 +104,45 @@ impl Lines {
     fn service(&mut self, name: &str, it: &Service) {
         self.line(1, format_args!("{}:", quote(name)));
         self.line(2, format_args!("target: {}", if it.node { "node" } else { "channel" }));
-        if !it.packets.is_empty() {
-            self.line(2, format_args!("packets:"));
+        self.packets("packets", &it.packets);
+    }
+
+    fn object(&mut self, name: &str, it: &Object) {
+        self.line(1, format_args!("{}:", quote(name)));
+        self.line(2, format_args!("kind: {}", it.kind));
+        self.line(2, format_args!("type: {}", quote(&it.ty)));
+        if it.gone {
+            self.line(2, format_args!("gone: true"));
         }
-        for (packet, method) in &it.packets {
+        if let Some((policy, state)) = &it.relocation {
+            let state = state.as_ref().map(|state| format!(", state: {}", quote(state)));
+            let state = state.unwrap_or_default();
+            self.line(2, format_args!("relocation: {{ policy: {policy}{state} }}"));
+        }
+        if let Some(create) = &it.create {
+            self.admission(2, "create", create);
+        }
+        if !it.joins.is_empty() {
+            self.line(2, format_args!("join:"));
+        }
+        for (spot, join) in &it.joins {
+            self.admission(3, spot, join);
+        }
+        self.packets("packets", &it.packets);
+        self.packets("subscribes", &it.subscribes);
+    }
+
+    fn admission(&mut self, level: usize, key: &str, it: &Admission) {
+        let reply = it.reply.as_ref().map(|reply| format!(", reply: {}", quote(reply)));
+        let (key, request, reply) = (quote(key), quote(&it.request), reply.unwrap_or_default());
+        self.line(level, format_args!("{key}: {{ request: {request}{reply} }}"));
+    }
+
+    fn packets(&mut self, key: &str, packets: &BTreeMap<String, Use<Method>>) {
+        if !packets.is_empty() {
+            self.line(2, format_args!("{key}:"));
+        }
+        for (packet, method) in packets {
             let packet = quote(packet);
             match method {
                 Use::Gone(name) => self.line(3, format_args!("{packet}: {{ gone: {} }}", quote(name))),

@@ -154,3 +154,54 @@ fn a_lock_with_merge_conflicts_is_no_lock() {
     room.write("shop.lock.yaml", lock.replace('\n', "\r\n"));
     assert_eq!(room.run(&["check", "--locked", "@shop.yaml"]).code, 0);
 }
+
+#[test]
+fn a_lock_of_spots_and_actors_reads_back_as_itself_and_remembers_them() {
+    let room = Room::new();
+    let arena = include_str!("../../../schemas/tests/arena.yaml");
+    room.write("arena.yaml", arena);
+    assert_eq!(room.run(&["accept", "@arena.yaml"]).code, 0);
+    insta::assert_snapshot!(room.read("arena.lock.yaml"));
+    let ran = room.run(&["check", "--locked", "@arena.yaml"]);
+    assert!(
+        ran.code == 0 && ran.err.starts_with("checked 1 schema: 0 errors"),
+        "{}",
+        ran.err
+    );
+    // Another name, with the stable type and the packet names of before.
+    let renamed = arena
+        .replace("  stall:\n", "  booth:\n    type: arena.stall\n")
+        .replace(
+            "      open: { send: Open,",
+            "      open: { packet: arena.stall.open, send: Open,",
+        );
+    room.write("arena.yaml", &renamed);
+    let ran = room.run(&["check", "@arena.yaml"]);
+    assert!(
+        ran.code == 0 && ran.err.contains("the Spot `booth` was called `stall`"),
+        "{}",
+        ran.err
+    );
+    assert!(!ran.err.contains("WIRE") && !ran.err.contains("STATE"), "{}", ran.err);
+    // Without one of them, in a new version; then one of its name with its packet name is not the same.
+    let (without, stall) = arena.split_at(arena.find("  stall:").expect("the Spot"));
+    let (stall, actors) = stall.split_at(stall.find("\nactors:").expect("the Actors"));
+    room.write(
+        "arena.yaml",
+        format!("{without}{actors}").replace("version: 1", "version: 2"),
+    );
+    let ran = room.run(&["check", "@arena.yaml"]);
+    assert!(
+        ran.err
+            .contains("the Spot `stall` with the stable type `arena.stall` is gone"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(room.run(&["accept", "@arena.yaml"]).code, 0);
+    let ran = room.run(&["check", "--locked", "@arena.yaml"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let back = format!("{without}{stall}{actors}").replace("version: 1", "version: 2");
+    room.write("arena.yaml", back);
+    let ran = room.run(&["check", "@arena.yaml"]);
+    assert!(ran.code == 1 && ran.err.contains("[ZL1404]"), "{}", ran.err);
+}

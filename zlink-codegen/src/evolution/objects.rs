@@ -1,0 +1,214 @@
+//! What changes of Spots and Actors mean to peers, and to those that are stored or move.
+//!
+//! It must not know single methods beyond that they have packet names.
+
+use std::collections::BTreeMap;
+
+use super::compare::{Changes, pairs};
+use super::contract::{Admission, Object};
+use super::packets::{Packets, same_reply};
+use super::shape::Shapes;
+use crate::diagnostic::Code;
+
+type Map = BTreeMap<String, Object>;
+
+/// The objects of one section, `spots` or `actors`. One under another name, with its stable type, is the same one.
+pub(super) fn compare<'c>(
+    section: &'static str,
+    old: &'c Map,
+    new: &'c Map,
+    shapes: Shapes<'c>,
+    changes: &mut Changes,
+) {
+    let what = if section == "spots" { "Spot" } else { "Actor" };
+    let nothing = Object::default();
+    let there = |map: &'c Map, name: &String| map.get(name).is_some_and(|it| !it.gone);
+    let new_by_type: BTreeMap<&str, &str> = new
+        .iter()
+        .filter(|(name, _)| !there(old, name))
+        .map(|(name, it)| (it.ty.as_str(), name.as_str()))
+        .collect();
+    let called_now = |name: &'c String, it: &Object| match new_by_type.get(it.ty.as_str()) {
+        Some(other) if !it.gone && !there(new, name) => other,
+        _ => name.as_str(),
+    };
+    let mut before: BTreeMap<&str, (&str, &'c Object)> = BTreeMap::new();
+    for (name, it) in old {
+        let now = called_now(name, it);
+        // What is there comes before a deleted one of the name that it has now.
+        if !it.gone || !before.contains_key(now) {
+            before.insert(now, (name, it));
+        }
+    }
+    let now: BTreeMap<&str, (&str, &'c Object)> = new
+        .iter()
+        .map(|(name, it)| (name.as_str(), (name.as_str(), it)))
+        .collect();
+    pairs(&before, &now, |name, old, new| {
+        let was = old.map_or(*name, |(was, _)| *was);
+        let (old, new) = (old.map(|(_, it)| *it), new.map(|(_, it)| *it));
+        match (old.filter(|it| !it.gone), new) {
+            (None, Some(_)) => {
+                let message = format!("the {what} `{name}` is new");
+                changes.add(Code::DeclarationAdded, message, &[section, name], &[]);
+            }
+            (Some(it), None) if it.kind == "entry" => {
+                let message = format!("the Spot `{name}` is gone");
+                changes.add(Code::DeclarationRemoved, message, &[section], &[section, was]);
+            }
+            (Some(it), None) => {
+                let message = format!("the {what} `{name}` with the stable type `{}` is gone", it.ty);
+                let change = changes.add(Code::ObjectRemoved, message, &[section], &[section, was]);
+                change.help(format!(
+                    "those that exist have nobody left to run them; if it was renamed, write `type: {}`",
+                    it.ty
+                ));
+            }
+            (Some(old), Some(new)) => {
+                let pair = Pair {
+                    section,
+                    what,
+                    name,
+                    was,
+                };
+                pair.compare(old, new, shapes, changes);
+            }
+            (None, None) => {}
+        }
+        let (old, new) = (old.unwrap_or(&nothing), new.unwrap_or(&nothing));
+        let packets = Packets::of(section, name, was);
+        packets.compare(&old.packets, &new.packets, shapes, changes);
+        let published = packets.published();
+        published.compare(&old.subscribes, &new.subscribes, shapes, changes);
+    });
+}
+
+/// An object on both sides.
+struct Pair<'n> {
+    section: &'static str,
+    what: &'static str,
+    name: &'n str,
+    /// What it was called.
+    was: &'n str,
+}
+
+impl Pair<'_> {
+    fn compare<'c>(&self, old: &'c Object, new: &'c Object, shapes: Shapes<'c>, changes: &mut Changes) {
+        let Pair {
+            section,
+            what,
+            name,
+            was,
+        } = self;
+        let at = |key| [*section, *name, key];
+        let locked = |key| [*section, *was, key];
+        if name != was {
+            let message = format!("the {what} `{name}` was called `{was}`, and has its stable type");
+            changes.add(Code::Retyped, message, &[section, name], &[section, was]);
+        }
+        if old.kind != new.kind {
+            let message = format!(
+                "the Spot `{name}` was of kind `{}` and is of kind `{}`",
+                old.kind, new.kind
+            );
+            changes.add(Code::ObjectKind, message, &at("kind"), &locked("kind"));
+        }
+        if old.ty != new.ty {
+            let message = format!(
+                "the stable type of the {what} `{name}` was `{}` and is `{}`",
+                old.ty, new.ty
+            );
+            let change = changes.add(Code::StableType, message, &at("type"), &locked("type"));
+            change.help(format!(
+                "write `type: {}`: stores remember it, and peers ask for it",
+                old.ty
+            ));
+        }
+        // Where the kind is another one, all that follows from it is.
+        if let (Some((policy, state)), Some((now, state_now))) = (&old.relocation, &new.relocation)
+            && (policy, state) != (now, state_now)
+        {
+            let shape = |policy: &str, state: &Option<String>| match state {
+                Some(state) => format!("`{policy}` of {state}"),
+                None => format!("`{policy}`"),
+            };
+            let message = format!(
+                "the relocation of the {what} `{name}` was {} and is {}",
+                shape(policy, state),
+                shape(now, state_now)
+            );
+            changes.add(
+                Code::RelocationChanged,
+                message,
+                &at("relocation"),
+                &locked("relocation"),
+            );
+        }
+        if let (Some(before), Some(now)) = (&old.create, &new.create) {
+            self.admission(
+                "creating",
+                &at("create"),
+                &locked("create"),
+                (before, now),
+                shapes,
+                changes,
+            );
+        }
+        pairs(&old.joins, &new.joins, |spot, old, new| {
+            let path = [*section, *name, "join", spot.as_str()];
+            let locked = [*section, *was, "join", spot.as_str()];
+            match (old, new) {
+                (Some(old), Some(new)) => {
+                    self.admission(
+                        &format!("joining `{spot}` by"),
+                        &path,
+                        &path,
+                        (old, new),
+                        shapes,
+                        changes,
+                    );
+                }
+                (Some(_), None) => {
+                    let message = format!("the {what} `{name}` joins `{spot}` no more");
+                    changes.add(Code::Admission, message, &path[..3], &locked);
+                }
+                (None, Some(_)) => {
+                    let message = format!("the {what} `{name}` may join `{spot}`");
+                    changes.add(Code::DeclarationAdded, message, &path, &[]);
+                }
+                (None, None) => {}
+            }
+        });
+    }
+
+    fn admission<'c>(
+        &self,
+        doing: &str,
+        at: &[&str],
+        was: &[&str],
+        (old, new): (&'c Admission, &'c Admission),
+        shapes: Shapes<'c>,
+        changes: &mut Changes,
+    ) {
+        if old == new {
+            return;
+        }
+        let shape = |it: &Admission| match &it.reply {
+            Some(reply) => format!("request {} and reply {reply}", it.request),
+            None => format!("request {}", it.request),
+        };
+        let message = format!(
+            "{doing} the {} `{}` did {} and does {}",
+            self.what,
+            self.name,
+            shape(old),
+            shape(new)
+        );
+        if shapes.same(&old.request, &new.request) && same_reply(&old.reply, &new.reply, shapes) {
+            let message = format!("{message}, which is the same on the wire");
+            changes.add(Code::Retyped, message, at, was);
+        } else {
+            changes.add(Code::Admission, message, at, was);
+        }
+    }
+}

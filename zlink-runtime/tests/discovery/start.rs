@@ -250,3 +250,48 @@ async fn an_endpoint_stands_in_the_descriptor_of_its_kind_and_nowhere_else() {
     assert_eq!(found, 2);
     host.shutdown().await.unwrap();
 }
+
+/// A start is a future: who gives it up has started nothing.
+///
+/// REQ: NET-1003
+#[tokio::test]
+async fn a_start_that_is_given_up_leaves_nothing() {
+    let store = MemoryStore::new();
+    for begun in 1..8 {
+        let line = Line::new(&store);
+        let port = free_port();
+        let listen = format!("tcp://127.0.0.1:{port}");
+        let start = server(line.clone(), "s")
+            .mesh("other", |mesh| mesh.listen(listen))
+            .start();
+        // It is given up with the write that it waits for then.
+        let given_up = async {
+            while line.counts().writes < begun {
+                tokio::task::yield_now().await;
+            }
+            line.set(Mode::Hangs);
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        };
+        let started = tokio::select! {
+            end = start => Some(end.unwrap()),
+            () = given_up => None,
+        };
+        line.set(Mode::Whole);
+        let was_started = started.is_some();
+        if let Some(host) = started {
+            host.shutdown().await.unwrap();
+        }
+        let free = crate::kit::within(std::time::Duration::from_secs(3), async {
+            while std::net::TcpListener::bind(("127.0.0.1", port)).is_err() {
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
+        });
+        assert!(
+            free.await.is_some(),
+            "given up at write {begun}, its port is bound still"
+        );
+        if was_started {
+            break;
+        }
+    }
+}

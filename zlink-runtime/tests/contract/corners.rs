@@ -1,0 +1,156 @@
+//! Ends of ranges, and combinations of what each works alone.
+
+use std::time::Duration;
+
+use zlink_generated::contract::{Brief, ORDERS, orders_client, orders_server};
+use zlink_runtime::PeerState;
+use zlink_runtime::error::CallError;
+use zlink_runtime::id::Rid;
+use zlink_runtime::prelude::*;
+use zlink_runtime::transport::{LinkConfig, LinkTransport};
+
+use super::kit::*;
+
+/// What is wrong with a message is told at once, whether or not there is somebody to send it to.
+///
+/// REQ: ERR-102
+#[tokio::test(start_paused = true)]
+async fn a_message_that_breaks_its_bound_is_refused_before_anybody_is_waited_for() {
+    let long = || Brief {
+        text: "more than 8 bytes".into(),
+    };
+    let lonely = Host::builder()
+        .client_server(|channel| channel.client(ORDERS).connect("tcp://127.0.0.1:1"))
+        .start()
+        .await
+        .unwrap();
+    let begun = tokio::time::Instant::now();
+    let end = orders_client(&lonely)
+        .brief(long())
+        .timeout(Duration::from_secs(3))
+        .await;
+    assert!(matches!(end, Err(CallError::Argument(_))), "{end:?}");
+    assert!(begun.elapsed() < Duration::from_secs(1));
+    let alone = node("c", |mesh| mesh.client(ORDERS)).start().await.unwrap();
+    let end = orders_client(&alone).brief(long()).await;
+    assert!(matches!(end, Err(CallError::Argument(_))), "{end:?}");
+}
+
+/// An intent for an endpoint leads to whoever listens there, also where the one it led to before is a peer still, over
+/// another link.
+///
+/// REQ: NET-503
+#[tokio::test]
+async fn an_intent_leads_to_who_listens_there_now() {
+    let b = node("b", |mesh| mesh).start().await.unwrap();
+    let at = endpoint(&b);
+    let a = node("a", |mesh| mesh.connect(&at)).start().await.unwrap();
+    linked(&a, &rid_of(&b)).await;
+    // It moves to another address, from where it dials; its former run ends, and another node takes the place.
+    let to_a = endpoint(&a);
+    let moved = node("b", |mesh| mesh.connect(&to_a)).start().await.unwrap();
+    linked(&moved, &rid_of(&a)).await;
+    b.shutdown().await.unwrap();
+    until("the link of the new run", || connections(&a) > 0).await;
+    let c = Host::builder().mesh("shop", |mesh| mesh.listen(&at).rid("c"));
+    let c = c.start().await.unwrap();
+    let c_rid = rid_of(&c);
+    let seen = within(Duration::from_secs(20), async {
+        while peer_state(&a, &c_rid) != Some(PeerState::Ready) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    });
+    assert!(
+        seen.await.is_some(),
+        "nobody dials {at}: {:?}",
+        a.mesh("shop").unwrap().intents()
+    );
+    assert_eq!(peer_state(&a, &Rid::new("b").unwrap()), Some(PeerState::Ready));
+}
+
+/// REQ: NET-1006
+#[tokio::test]
+async fn more_workers_than_there_can_be_are_a_mistake_like_others() {
+    let start = tokio::spawn(node("c", |mesh| mesh).workers(usize::MAX).start());
+    let end = start.await;
+    assert!(matches!(end, Ok(Err(_))), "{end:?}");
+}
+
+/// REQ: NET-410
+#[tokio::test]
+async fn the_largest_numbers_mean_no_bound() {
+    let desk = Desk::new("s");
+    let orders = orders_server(desk.clone()).dispatch_limit(usize::MAX);
+    let s = node("s", |mesh| {
+        mesh.serve(orders).link_budget(usize::MAX).receive_budget(usize::MAX)
+    });
+    let s = s.max_queued_jobs(i32::MAX as u32).start().await.unwrap();
+    let at = endpoint(&s);
+    let c = node("c", |mesh| {
+        mesh.client(ORDERS)
+            .connect(&at)
+            .link_budget(usize::MAX)
+            .receive_budget(usize::MAX)
+    });
+    let c = c.start().await.unwrap();
+    linked(&c, &rid_of(&s)).await;
+    for number in 0..10 {
+        let reply = soon("a reply", orders_client(&c).ask(heavy(number, 1 << 20))).await;
+        assert_eq!(reply.unwrap().number, number);
+    }
+    at_rest(&[&s, &c]).await;
+}
+
+/// What another host has put in its place is not its own to remove.
+#[tokio::test]
+async fn a_host_that_ends_leaves_the_socket_file_of_another() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = folder.path().join("shop.sock");
+    let at = format!("ipc://{}", path.display());
+    let serve = |rid: &'static str| Host::builder().mesh("shop", |mesh| mesh.listen(&at).rid(rid)).start();
+    let a = serve("a").await.unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let b = serve("b").await.unwrap();
+    a.shutdown().await.unwrap();
+    assert!(path.exists(), "the socket of the second host is gone");
+    let c = node("c", |mesh| mesh.connect(&at)).start().await.unwrap();
+    linked(&c, &rid_of(&b)).await;
+}
+
+/// REQ: NET-1006
+#[tokio::test]
+async fn a_listener_that_may_hold_no_connection_is_a_mistake() {
+    let config = LinkConfig {
+        connections: 0,
+        ..LinkConfig::default()
+    };
+    let end = node("c", |mesh| mesh)
+        .transport(LinkTransport::new(config))
+        .start()
+        .await;
+    assert!(end.is_err(), "it started, and nobody can ever link with it");
+}
+
+/// REQ: CH-304, NET-706
+#[tokio::test]
+async fn a_weight_that_is_set_while_a_host_drains_brings_it_no_call() {
+    for way in WAYS {
+        let desk = Desk::new("s");
+        let s = serving(way, orders_server(desk.clone()), |host| host).await;
+        let c = calling(way, "c", &s, |host| host).await;
+        let held = spawn(orders_client(&c).ask(note("hold", 1)));
+        desk.reached(1).await;
+        let stopping = s.clone();
+        let stop = tokio::spawn(async move { stopping.shutdown().await });
+        until("no candidate", || candidates(&c) == 0).await;
+        match way {
+            Way::Mesh => s.mesh("shop").unwrap().set_weight(ORDERS, 500).unwrap(),
+            Way::ClientServer => s.client_server("orders").unwrap().set_weight(500).unwrap(),
+        }
+        settle().await;
+        assert_eq!(candidates(&c), 0, "{way:?}");
+        desk.gate().open();
+        soon("the reply", held).await.unwrap().unwrap();
+        soon("the stop", stop).await.unwrap().unwrap();
+    }
+}

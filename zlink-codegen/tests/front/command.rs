@@ -222,3 +222,32 @@ fn templates_of_ones_own_are_taken_and_their_mistakes_shown_with_their_line() {
     room.write("mine/other.txt", "");
     assert_eq!(room.run(&args("python")).code, 2, "no template is there");
 }
+
+/// A lock that cannot be read is trouble with a file, as a schema is that cannot be read: not a finding in a schema.
+#[test]
+fn a_lock_that_cannot_be_read_is_trouble() {
+    let room = Room::new();
+    room.write("a.yaml", "zlink: 1\nnamespace: a\nversion: 1\nmessages: { M: {} }\n");
+    std::fs::create_dir(room.file("a.lock.yaml")).expect("writable");
+    for args in [&["check", "@a.yaml"][..], &["check", "--locked", "@a.yaml"]] {
+        let ran = room.run(args);
+        assert!(ran.err.contains("a.lock.yaml"), "{}", ran.err);
+        assert_eq!(ran.code, 2, "{}", ran.err);
+    }
+}
+
+/// A lock is no schema, and is not written by hand: what helps with one that is empty, as after a full disk, is to
+/// restore it or to accept again.
+#[test]
+fn an_empty_lock_is_not_told_to_become_a_schema() {
+    let room = Room::new();
+    room.write("a.yaml", "zlink: 1\nnamespace: a\nversion: 1\nmessages: { M: {} }\n");
+    room.write("a.lock.yaml", "");
+    let ran = room.run(&["check", "@a.yaml"]);
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    assert!(
+        !ran.err.contains("a schema starts with") && ran.err.contains("lock"),
+        "{}",
+        ran.err
+    );
+}

@@ -154,3 +154,61 @@ async fn a_weight_that_is_set_while_a_host_drains_brings_it_no_call() {
         soon("the stop", stop).await.unwrap().unwrap();
     }
 }
+
+/// A path that no Unix socket can have is a wrong endpoint, whatever else is wrong, and wherever it stands.
+///
+/// REQ: NET-1006, NET-1003
+#[tokio::test]
+async fn a_path_that_no_socket_can_have_is_told_with_all_other_mistakes() {
+    let long = format!("ipc:///tmp/{}", "x".repeat(200));
+    let builder = Host::builder()
+        .pressure(10, 20)
+        .mesh("shop", |mesh| mesh.listen(&long))
+        .mesh("other", |mesh| mesh.listen(ANY).connect(&long));
+    let error = refused(builder).await;
+    let all: Vec<_> = error.mistakes().iter().map(ToString::to_string).collect();
+    for place in ["host", "mesh \"shop\"", "mesh \"other\""] {
+        assert!(
+            all.iter().any(|one| one.starts_with(place)),
+            "{place} is missing: {error}"
+        );
+    }
+}
+
+/// Texts are for people: a name stands there as they wrote it.
+///
+/// REQ: ERR-104
+#[tokio::test(start_paused = true)]
+async fn failures_name_the_channel_as_its_users_do() {
+    let c = node("c", |mesh| mesh.client(ORDERS)).start().await.unwrap();
+    let nowhere = orders_client(&c).on(ChannelName::from_static("nowhere"));
+    let second = Duration::from_secs(1);
+    let texts = [
+        orders_client(&c).ask(note("", 1)).await.unwrap_err().to_string(),
+        nowhere.ask(note("", 1)).await.unwrap_err().to_string(),
+        c.mesh("shop")
+            .unwrap()
+            .ready(ORDERS, 1, second)
+            .await
+            .unwrap_err()
+            .to_string(),
+    ];
+    for text in texts {
+        assert!(
+            text.contains("channel \"orders\"") || text.contains("channel \"nowhere\""),
+            "{text}"
+        );
+    }
+}
+
+/// A call that no server was there for says so, and of which channel: no reply was to be expected.
+///
+/// REQ: CH-308
+#[tokio::test(start_paused = true)]
+async fn a_call_that_found_no_server_in_time_says_so() {
+    let builder = Host::builder().client_server(|channel| channel.client(ORDERS).connect("tcp://127.0.0.1:1"));
+    let lonely = builder.start().await.unwrap();
+    let call = orders_client(&lonely).ask(note("", 1)).timeout(Duration::from_secs(1));
+    let text = call.await.unwrap_err().to_string();
+    assert!(text.contains("no server") && text.contains("orders"), "{text}");
+}

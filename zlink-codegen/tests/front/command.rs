@@ -251,3 +251,25 @@ fn an_empty_lock_is_not_told_to_become_a_schema() {
         ran.err
     );
 }
+
+/// Two files of one namespace are a mistake in schemas, with its places, for whoever checks a folder as for whoever
+/// generates from it.
+#[test]
+fn two_schemas_of_one_namespace_are_found() {
+    let room = Room::new();
+    room.write("all/one.yaml", "zlink: 1\nnamespace: a\nversion: 1\nmessages: { M: {} }\n");
+    room.write("all/two.yaml", "zlink: 1\nnamespace: a\nversion: 1\nmessages: { N: {} }\n");
+    let out = room.file("out").display().to_string();
+    for args in [
+        &["check", "@all"][..],
+        &["generate", "--lang", "rust", "--out", &out, "@all"],
+    ] {
+        let ran = room.run(args);
+        assert_eq!(ran.code, 1, "{args:?}: {}", ran.err);
+        assert!(
+            ran.err.contains("one.yaml") && ran.err.contains("two.yaml"),
+            "{args:?}: {}",
+            ran.err
+        );
+    }
+}

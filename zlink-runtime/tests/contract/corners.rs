@@ -212,3 +212,58 @@ async fn a_call_that_found_no_server_in_time_says_so() {
     let text = call.await.unwrap_err().to_string();
     assert!(text.contains("no server") && text.contains("orders"), "{text}");
 }
+
+/// A handler that tells when it goes.
+struct Held(#[allow(dead_code, reason = "it is only held")] std::sync::Arc<()>);
+
+impl zlink_generated::contract::DeskHandler for Held {
+    async fn ask(
+        &self,
+        _: &NodeContext<'_>,
+        request: zlink_generated::contract::Note,
+    ) -> Result<zlink_generated::contract::Note, HandlerError> {
+        Ok(request)
+    }
+    async fn tell(&self, _: &NodeContext<'_>, _: zlink_generated::contract::Note) -> Result<(), HandlerError> {
+        Ok(())
+    }
+}
+
+/// With its host, a handler goes, and all that it holds: connections of a database, files, locks.
+///
+/// REQ: NET-1007
+#[tokio::test]
+async fn a_host_that_has_ended_lets_its_handlers_go() {
+    for ends in ["shutdown", "drop"] {
+        for linked_with_other in [false, true] {
+            let held = std::sync::Arc::new(());
+            let handler = Held(held.clone());
+            let s = node("s", |mesh| {
+                mesh.serve_node(zlink_generated::contract::desk_server(handler))
+            });
+            let s = s.start().await.unwrap();
+            let other = node("c", |mesh| mesh).start().await.unwrap();
+            if linked_with_other {
+                other.mesh("shop").unwrap().connect(&endpoint(&s), None).unwrap();
+                linked(&other, &rid_of(&s)).await;
+                zlink_generated::contract::desk_client(&other, &SHOP, rid_of(&s))
+                    .ask(note("", 1))
+                    .await
+                    .unwrap();
+            }
+            if ends == "shutdown" {
+                s.shutdown().await.unwrap();
+            }
+            drop(s);
+            let gone = within(Duration::from_secs(5), async {
+                while std::sync::Arc::strong_count(&held) > 1 {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+            });
+            assert!(
+                gone.await.is_some(),
+                "{ends}, linked: {linked_with_other}: the handler lives on"
+            );
+        }
+    }
+}

@@ -295,3 +295,60 @@ async fn a_start_that_is_given_up_leaves_nothing() {
         }
     }
 }
+
+/// A store of somebody else, which has a mistake: it panics once.
+#[derive(Debug)]
+struct Panics(MemoryStore, Arc<AtomicU64>);
+
+const WRITE: u64 = 1;
+const READ: u64 = 2;
+
+impl Panics {
+    fn pass(&self, operation: u64) {
+        let armed = self
+            .1
+            .compare_exchange(operation, 0, Ordering::AcqRel, Ordering::Acquire);
+        assert!(armed.is_err(), "a mistake of the provider");
+    }
+}
+
+impl LocationStore for Panics {
+    fn read_many<'a>(&'a self, keys: &'a [Key]) -> BoxFuture<'a, Result<ReadMany, StoreError>> {
+        Box::pin(async move {
+            self.pass(READ);
+            self.0.read_many(keys).await
+        })
+    }
+    fn write<'a>(&'a self, batch: &'a Batch) -> BoxFuture<'a, Result<Written, StoreError>> {
+        Box::pin(async move {
+            self.pass(WRITE);
+            self.0.write(batch).await
+        })
+    }
+    fn scan<'a>(&'a self, scan: &'a Scan) -> BoxFuture<'a, Result<Scanned, StoreError>> {
+        self.0.scan(scan)
+    }
+}
+
+/// A host whose provider has failed by a panic either goes on, or says that it stands badly with its store: it does not
+/// claim to be well for ever, with a lease that nobody renews and a list that nobody reads.
+///
+/// REQ: LS-102, LS-105
+#[tokio::test]
+async fn a_provider_that_panics_once_is_not_taken_for_a_good_one() {
+    for operation in [WRITE, READ] {
+        let (store, armed) = (MemoryStore::new(), Arc::new(AtomicU64::new(0)));
+        let host = caller(Panics(store.clone(), armed.clone()), "a").location_timing(SHORT);
+        let host = host.start().await.unwrap();
+        crate::kit::settle(&host).await;
+        armed.store(operation, Ordering::Release);
+        crate::kit::until("the panic", || armed.load(Ordering::Acquire) == 0).await;
+        tokio::time::sleep(SHORT.lease_ttl + SHORT.fencing_margin).await;
+        let status = host.status().location.unwrap();
+        let goes_on = crate::kit::admits(&host) && status.list_age.is_some_and(|age| age < Duration::from_secs(2));
+        assert!(
+            goes_on || status.state != zlink_runtime::LocationState::Ready,
+            "operation {operation}: {status:?}"
+        );
+    }
+}

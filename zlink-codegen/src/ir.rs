@@ -3,6 +3,13 @@
 //! Back ends read this and nothing else. It must not know YAML, spans or any
 //! target language: names are kept exactly as the schema writes them.
 
+mod object;
+
+pub use self::object::{
+    Actor, ActorMethod, Admission, Boundary, Execution, Join, Relocation, Spot, SpotKind, SpotMethod, Subscription,
+    Timer,
+};
+
 /// Everything one root schema needs: the root and all it imports, imports first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schema {
@@ -89,6 +96,10 @@ pub struct Namespace {
     pub messages: Vec<Message>,
     /// Services, in the order of the file.
     pub services: Vec<Service>,
+    /// Spots, in the order of the file.
+    pub spots: Vec<Spot>,
+    /// Actors, in the order of the file.
+    pub actors: Vec<Actor>,
 }
 
 impl Namespace {
@@ -101,6 +112,11 @@ impl Namespace {
         let messages = self.messages.iter().map(|it| &it.name);
         let all = enums.chain(structs).chain(unions).chain(messages);
         all.map(String::as_str).collect()
+    }
+
+    /// Its services that are called at a node, which only a node of the same mesh can do.
+    pub fn at_nodes(&self) -> impl Iterator<Item = &Service> {
+        self.services.iter().filter(|it| it.target == Target::Node)
     }
 }
 

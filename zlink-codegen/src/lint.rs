@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use crate::diagnostic::{Code, Diagnostic, Sink};
 use crate::name;
 use crate::resolve::Import;
-use crate::syntax::{File, Name, Path, Type, TypeKind};
+use crate::syntax::{File, Name, Path, SpotKind, Type, TypeKind};
 
 /// Reports what is odd in a file. `imports` are its imports with the namespaces they bring.
 pub(crate) fn lint(file: &File, imports: &[(&Import<'_>, Option<&str>)], sink: &mut Sink) {
@@ -22,6 +22,52 @@ pub(crate) fn lint(file: &File, imports: &[(&Import<'_>, Option<&str>)], sink: &
             format!("the service `{}` has no methods", service.name.value),
         );
         sink.report(item.help("add one, or remove the service"));
+    }
+    idle(file, sink);
+    never_activated(file, sink);
+    no_entry(file, sink);
+}
+
+fn idle(file: &File, sink: &mut Sink) {
+    let spots = file.spots.iter().filter(|it| {
+        it.methods.is_empty() && it.subscriptions.is_empty() && it.timers.is_empty() && it.members.is_empty()
+    });
+    let actors = file
+        .actors
+        .iter()
+        .filter(|it| it.methods.is_empty() && it.timers.is_empty());
+    let spots = spots.map(|it| ("Spot", &it.name));
+    for (what, name) in spots.chain(actors.map(|it| ("Actor", &it.name))) {
+        let message = format!("the {what} `{}` has nothing to do", name.value);
+        sink.report(Diagnostic::new(Code::IdleObject, name.span, message).help("add `methods`, or remove it"));
+    }
+}
+
+/// Nothing else makes an Instance Spot.
+fn never_activated(file: &File, sink: &mut Sink) {
+    let instances = file.spots.iter().filter(|it| it.kind == Some(SpotKind::Instance));
+    for it in instances.filter(|it| !it.methods.is_empty() && !it.methods.iter().any(|it| it.activates)) {
+        let message = format!("no message makes a Spot `{}`, so none will ever exist", it.name.value);
+        let item = Diagnostic::new(Code::NeverActivated, it.name.span, message);
+        sink.report(item.help("write `activates: true` at the methods that may come first"));
+    }
+}
+
+/// The first membership of every Actor is that of an Entry Spot.
+fn no_entry(file: &File, sink: &mut Sink) {
+    let entries = file.spots.iter().filter(|it| it.kind == Some(SpotKind::Entry));
+    let admitted: HashSet<&str> = entries.flat_map(|it| &it.members).map(|it| it.value.as_str()).collect();
+    for it in file
+        .actors
+        .iter()
+        .filter(|it| !admitted.contains(it.name.value.as_str()))
+    {
+        let message = format!(
+            "the Actor `{}` is a member of no Entry Spot, so none can be created",
+            it.name.value
+        );
+        let item = Diagnostic::new(Code::NoEntry, it.name.span, message);
+        sink.report(item.help("add it to the `members` of a Spot of `kind: entry`"));
     }
 }
 
@@ -63,11 +109,31 @@ fn namespaces(file: &File) -> HashSet<&str> {
         .iter()
         .flat_map(|it| it.members.iter().flatten())
         .map(|member| &member.message);
-    let methods = file.services.iter().flat_map(|it| &it.methods);
+    let services = file.services.iter().flat_map(|it| &it.methods);
+    let spots = file.spots.iter().flat_map(|it| &it.methods);
+    let objects = spots.chain(file.actors.iter().flat_map(|it| &it.methods));
+    let methods = services.chain(objects.map(|it| &it.method));
+    let creates = file.spots.iter().filter_map(|it| it.create.as_ref());
+    let joins = file.actors.iter().flat_map(|it| it.joins.iter().map(|(_, join)| join));
+    let admissions = creates
+        .chain(file.actors.iter().filter_map(|it| it.create.as_ref()))
+        .chain(joins);
+    let admissions: Vec<_> = admissions.collect();
+    let relocations = file.spots.iter().map(|it| &it.relocation);
+    let relocations = relocations.chain(file.actors.iter().map(|it| &it.relocation)).flatten();
     let exchanged = methods
         .flat_map(|it| [&it.send, &it.request, &it.reply])
         .flatten()
-        .filter_map(|it| it.value.as_ref());
+        .chain(admissions.iter().filter_map(|it| it.reply.as_ref()))
+        .chain(relocations.filter_map(|it| it.state.as_ref()))
+        .filter_map(|it| it.value.as_ref())
+        .chain(admissions.iter().filter_map(|it| it.request.as_ref()))
+        .chain(
+            file.spots
+                .iter()
+                .flat_map(|it| &it.subscriptions)
+                .filter_map(|it| it.message.as_ref()),
+        );
     types
         .chain(members)
         .chain(exchanged)
@@ -105,7 +171,26 @@ fn members(file: &File) -> impl Iterator<Item = Vec<&Name>> {
         .services
         .iter()
         .map(|it| it.methods.iter().map(|method| &method.name).collect());
-    enums.chain(structs).chain(messages).chain(services)
+    let spots = file.spots.iter().map(|it| {
+        let methods = it.methods.iter().map(|it| &it.method.name);
+        methods.chain(it.subscriptions.iter().map(|it| &it.name)).collect()
+    });
+    let actors = file
+        .actors
+        .iter()
+        .map(|it| it.methods.iter().map(|it| &it.method.name).collect());
+    let timers = file
+        .spots
+        .iter()
+        .map(|it| &it.timers)
+        .chain(file.actors.iter().map(|it| &it.timers));
+    let timers = timers.map(|it| it.iter().map(|it| &it.name).collect());
+    let objects = [
+        file.spots.iter().map(|it| &it.name).collect(),
+        file.actors.iter().map(|it| &it.name).collect(),
+    ];
+    let data = enums.chain(structs).chain(messages).chain(services);
+    data.chain(spots).chain(actors).chain(timers).chain(objects)
 }
 
 fn type_case(file: &File, sink: &mut Sink) {

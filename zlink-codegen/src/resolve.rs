@@ -9,6 +9,7 @@ mod fields;
 mod layout;
 mod lookup;
 mod names;
+mod objects;
 mod services;
 
 use std::collections::HashMap;
@@ -83,6 +84,7 @@ fn namespace(unit: &Unit<'_>, lookup: &mut Lookup<'_, '_>, before: &[ir::Namespa
         .iter()
         .map(|it| services::service(it, prefix, lookup))
         .collect();
+    let (spots, actors) = objects::objects(file, prefix, lookup);
     let mut imports: Vec<usize> = unit.imports.iter().filter_map(|import| import.unit).collect();
     imports.sort_unstable();
     imports.dedup();
@@ -97,6 +99,8 @@ fn namespace(unit: &Unit<'_>, lookup: &mut Lookup<'_, '_>, before: &[ir::Namespa
         unions,
         messages,
         services,
+        spots,
+        actors,
     }
 }
 

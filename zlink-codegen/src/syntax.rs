@@ -6,6 +6,7 @@ mod data;
 mod exchange;
 mod file;
 mod help;
+mod object;
 mod reader;
 mod types;
 
@@ -37,6 +38,8 @@ pub(crate) struct File {
     pub(crate) unions: Vec<Union>,
     pub(crate) messages: Vec<Message>,
     pub(crate) services: Vec<Service>,
+    pub(crate) spots: Vec<Spot>,
+    pub(crate) actors: Vec<Actor>,
 }
 
 #[derive(Clone, Debug)]
@@ -158,8 +161,14 @@ pub(crate) struct Path {
 pub(crate) struct Service {
     pub(crate) name: Name,
     pub(crate) doc: Option<String>,
-    pub(crate) target: Option<Name>,
+    pub(crate) target: Option<Target>,
     pub(crate) methods: Vec<Method>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    Channel,
+    Node,
 }
 
 #[derive(Clone, Debug)]
@@ -180,4 +189,102 @@ pub(crate) struct Method {
 pub(crate) struct Timeout {
     pub(crate) key: Span,
     pub(crate) millis: Option<u32>,
+}
+
+/// A Spot. The keys that its kind does not have have been reported, and are as if absent.
+#[derive(Clone, Debug)]
+pub(crate) struct Spot {
+    pub(crate) name: Name,
+    pub(crate) doc: Option<String>,
+    pub(crate) kind: Option<SpotKind>,
+    pub(crate) ty: Option<Name>,
+    pub(crate) execution: Option<Execution>,
+    pub(crate) boundary: Option<Boundary>,
+    pub(crate) members: Vec<Name>,
+    pub(crate) create: Option<Admission>,
+    pub(crate) relocation: Option<Relocation>,
+    pub(crate) methods: Vec<ObjectMethod>,
+    pub(crate) subscriptions: Vec<Subscription>,
+    pub(crate) timers: Vec<Timer>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SpotKind {
+    Entry,
+    User,
+    Instance,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Execution {
+    SpotWide,
+    PerActor,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Boundary {
+    Framework,
+    Application,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Actor {
+    pub(crate) name: Name,
+    pub(crate) doc: Option<String>,
+    pub(crate) ty: Option<Name>,
+    pub(crate) create: Option<Admission>,
+    /// By the Spot that is joined.
+    pub(crate) joins: Vec<(Name, Admission)>,
+    pub(crate) relocation: Option<Relocation>,
+    pub(crate) methods: Vec<ObjectMethod>,
+    pub(crate) timers: Vec<Timer>,
+}
+
+/// What comes with a creation or a join, and what may come back.
+#[derive(Clone, Debug)]
+pub(crate) struct Admission {
+    pub(crate) doc: Option<String>,
+    pub(crate) request: Option<Path>,
+    pub(crate) reply: Option<Spanned<Option<Path>>>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Relocation {
+    pub(crate) policy: Option<Spanned<Policy>>,
+    pub(crate) state: Option<Spanned<Option<Path>>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Policy {
+    Preserve,
+    Recreate,
+    Disabled,
+}
+
+/// A method of a Spot or an Actor.
+#[derive(Clone, Debug)]
+pub(crate) struct ObjectMethod {
+    pub(crate) method: Method,
+    pub(crate) yields: bool,
+    pub(crate) activates: bool,
+    pub(crate) closes: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Subscription {
+    pub(crate) name: Name,
+    pub(crate) doc: Option<String>,
+    pub(crate) channel: Option<Name>,
+    pub(crate) topic: Option<Name>,
+    pub(crate) message: Option<Path>,
+    pub(crate) packet: Option<Name>,
+    pub(crate) was: Option<Name>,
+    pub(crate) yields: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Timer {
+    pub(crate) name: Name,
+    pub(crate) doc: Option<String>,
+    pub(crate) yields: bool,
 }

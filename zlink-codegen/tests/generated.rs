@@ -165,6 +165,15 @@ fn the_python_output_is_checked_in() {
     compare("generated/python/zlink_generated", &tree);
 }
 
+#[test]
+fn a_service_at_a_node_has_no_client_in_other_languages_which_is_said() {
+    for path in ["python/zlink_generated/contract/__init__.py", "typescript/src/contract.ts"] {
+        let text = std::fs::read_to_string(root().join("generated").join(path)).expect("it is checked in");
+        assert!(text.contains("`desk` has no client here"), "{path}");
+        assert!(!text.to_lowercase().contains("deskclient"), "{path}");
+    }
+}
+
 /// The two modules of the table of changes, which `generated/rust/tests/changes` exchanges bytes between.
 #[test]
 fn both_versions_of_the_table_of_changes_are_checked_in() {

@@ -39,6 +39,6 @@ pub(crate) use filter::{AnyFilter, Filters};
 pub(crate) use inbound::{Inbound, InboundConfig, Queue};
 pub(crate) use outbound::sealed as caller;
 pub(crate) use outbound::{HostState, Outbound};
-pub(crate) use own::OwnPeer;
+pub(crate) use own::{OwnLines, OwnPeer};
 pub(crate) use path::{ChannelPath, MeshPath, PathKind, Timeouts};
 pub(crate) use server::Handler;

@@ -9,14 +9,16 @@ use crate::channel::{Caller, Inbound, Outbound, Queue, caller};
 use crate::error::ErrorKind;
 use crate::execution::Workers;
 use crate::id::{ChannelName, MeshName};
-use crate::mesh::Links;
+use crate::mesh::{Links, ReceiveFlow};
 use crate::permit::HostPermits;
+use crate::transport::LinkProfile;
 
 mod builder;
 mod channel_builder;
 mod control;
 mod location;
 mod mesh_builder;
+mod pressure;
 mod ready;
 mod shutdown;
 mod socket;
@@ -32,8 +34,8 @@ pub use location::{LocationState, LocationStatus};
 pub use mesh_builder::MeshBuilder;
 pub use shutdown::ShutdownError;
 pub use status::{
-    HostPhase, HostStatus, JobQueueStatus, PeerStatus, TargetStatus, TopologyKind, TopologyPhase, TopologyReason,
-    TopologyStatus,
+    HostPhase, HostStatus, JobQueueStatus, LinksStatus, PeerStatus, TargetStatus, TopologyKind, TopologyPhase,
+    TopologyReason, TopologyStatus,
 };
 
 /// A running host. Clones are handles to the same one.
@@ -60,6 +62,8 @@ pub(crate) struct Inner {
     runtime: tokio::runtime::Handle,
     outbound: Outbound,
     permits: HostPermits,
+    flow: ReceiveFlow,
+    profiles: Profiles,
     workers: parking_lot::Mutex<Option<Workers>>,
     meshes: Vec<Mesh>,
     channels: Vec<Channel>,
@@ -69,6 +73,13 @@ pub(crate) struct Inner {
     location: Option<location::Location>,
     stopping: shutdown::Stopping,
     sequence: status::Sequence,
+}
+
+/// What was chosen by name, for status.
+#[derive(Clone, Copy)]
+struct Profiles {
+    jobs: Option<JobProfile>,
+    links: LinkProfile,
 }
 
 /// A MeshNode of this host.
@@ -107,8 +118,8 @@ impl caller::Caller for Host {
         &self.0.outbound
     }
 
-    fn in_turn(&self) -> bool {
-        false
+    fn running(&self) -> Option<std::sync::Weak<()>> {
+        None
     }
 }
 

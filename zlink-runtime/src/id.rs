@@ -163,7 +163,8 @@ macro_rules! text_id {
         }
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, concat!(stringify!($name), "({:?})"), self.as_str())
+                // As messages quote it.
+                fmt::Debug::fmt(self.as_str(), f)
             }
         }
         impl fmt::Display for $name {
@@ -214,8 +215,23 @@ text_id! {
     SpotId, "a Spot ID"
 }
 text_id! {
+    /// What kind of Spots an application has, by a name that outlives deployments: it selects the factory.
+    SpotType, "a Spot type"
+}
+text_id! {
     /// The identity of an Actor, global to its mesh.
     ActorId, "an Actor ID"
+}
+
+/// How a Spot comes to be, and what it may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum SpotKind {
+    /// Made by its node at start-up, one per node.
+    Entry,
+    /// Made when somebody asks for it to be created; may have Actors.
+    User,
+    /// Made when its first message arrives.
+    Instance,
 }
 
 /// The opaque bytes that name a node, a ClientServer server or a publisher.

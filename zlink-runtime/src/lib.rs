@@ -37,8 +37,8 @@ pub use channel::{
 };
 pub use host::{
     ChannelControl, ClientServerBuilder, Host, HostBuilder, HostPhase, HostStatus, IntentStatus, JobProfile,
-    JobQueueStatus, ListenerInfo, ListenerKind, LocationState, LocationStatus, MeshBuilder, MeshNode, PeerStatus,
-    ShutdownError, TargetStatus, TopologyKind, TopologyPhase, TopologyReason, TopologyStatus,
+    JobQueueStatus, LinksStatus, ListenerInfo, ListenerKind, LocationState, LocationStatus, MeshBuilder, MeshNode,
+    PeerStatus, ShutdownError, TargetStatus, TopologyKind, TopologyPhase, TopologyReason, TopologyStatus,
 };
 pub use mesh::{ObjectRole, PeerState};
 pub use message::metadata::{Metadata, MetadataView};

@@ -23,7 +23,7 @@ pub const DESCRIPTOR_BYTES: usize = 1 << 20;
 pub const DESCRIPTOR_CHANNELS: usize = 4096;
 /// Operations that a side lists in what it publishes of itself.
 pub const DESCRIPTOR_OPERATIONS: usize = 16_384;
-/// Bytes a link holds per peer and direction.
+/// Bytes a link holds per peer and direction, in the profile `Balanced`.
 pub const LINK_BUDGET_BYTES: usize = 4 << 20;
 /// Bytes that one lane of a link reads ahead of what was handed on, beside one record, where no other measure is set.
 pub const RECEIVE_BUDGET_BYTES: usize = 64 << 10;
@@ -115,6 +115,13 @@ pub const BATCH_BYTES: usize = 4 << 20;
 pub const READ_KEYS: usize = 1000;
 /// Entries of one page of a scan.
 pub const PAGE_ENTRIES: usize = 1000;
+/// The least time between two pages of leases that a host looks through for hosts that nobody else counts out.
+pub const STRAY_INTERVAL: Duration = Duration::from_secs(60);
+/// The time that each lease of such a page adds before the next: however many hosts there are, together they read
+/// about as many leases in it as there are on a page.
+pub const STRAY_INTERVAL_PER_LEASE: Duration = Duration::from_secs(1);
+/// Leases that a host watches at once because they stood still between two such pages.
+pub const STRAYS: usize = 256;
 /// Keys and values of one page of a scan, in bytes.
 pub const PAGE_BYTES: usize = 4 << 20;
 /// What a scan goes on from, in bytes.
@@ -125,3 +132,13 @@ pub const BLOB_BYTES: usize = (64 << 20) + 23;
 pub const BLOB_REFERENCE_BYTES: usize = 4096;
 /// How long an operation of a store waits for its turn; below the time after which a renewal of a lease is given up.
 pub const STORE_TIMEOUT: Duration = Duration::from_secs(2);
+/// What a record of a Spot holds of the request or first message by itself, in bytes.
+pub const INBOX_BYTES: usize = 64 << 10;
+/// How long it can be read how a creation ended, after the deadline of its caller.
+pub const TERMINAL_TIME: Duration = Duration::from_secs(300);
+/// Changes of Spots that wait for the store, of one host; whoever wants more waits until one is done.
+pub const AUTHORITY_CHANGES: usize = 1024;
+/// Changes of Spots that one batch makes.
+pub const AUTHORITY_BATCH: usize = 64;
+/// What they bring into it, about, in bytes: a writer should not be held long.
+pub const AUTHORITY_BATCH_BYTES: usize = 1 << 20;

@@ -17,6 +17,7 @@ mod backoff;
 mod descriptor;
 mod discovered;
 mod discovery;
+mod flow;
 mod info;
 mod intent;
 mod links;
@@ -29,6 +30,7 @@ mod upkeep;
 
 pub(crate) use descriptor::{claim, record as published};
 pub(crate) use discovery::Discovery;
+pub(crate) use flow::ReceiveFlow;
 pub use info::ObjectRole;
 pub(crate) use info::{Hashed, NodeInfo, NodeState, OperationId, Operations, Scope};
 pub(crate) use links::{Links, LinksConfig, Lookup};

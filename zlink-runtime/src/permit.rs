@@ -9,12 +9,16 @@ use std::time::Duration;
 
 use crate::sync::Arc;
 
+mod backlog;
 mod core;
 mod limits;
+mod receivers;
 mod word;
 
-use self::core::{Core, Ticket};
+use self::core::{Core, Granted, Ticket, Wanted};
+pub use backlog::Backlog;
 pub use limits::{MAX_PERMITS, PermitLimits};
+pub(crate) use receivers::{Receiver, Receivers};
 
 /// The permits of one host. Clones are the same permits.
 #[derive(Clone)]
@@ -31,7 +35,10 @@ impl HostPermits {
     /// Permits within `limits`.
     #[must_use]
     pub fn with_limits(limits: PermitLimits) -> Self {
-        Self(Arc::new(Core::new(limits, || crate::clock::now().into_std())))
+        let clock = || crate::clock::now().into_std();
+        let keepers = Core::new(PermitLimits::of(limits.max() / 4), None, clock);
+        let keepers = Some(Self(Arc::new(keepers)));
+        Self(Arc::new(Core::new(limits, keepers, clock)))
     }
 
     /// A new source: one peer connection, one local originating owner, …
@@ -40,13 +47,28 @@ impl HostPermits {
         Source {
             permits: self.clone(),
             ticket: None,
+            for_turn: false,
         }
+    }
+
+    /// A new source of sends that a turn awaits while it holds its gate, to objects of its own host: it may have of the
+    /// [reserve](PermitLimits::with_reserve), before all others.
+    #[must_use]
+    pub fn turn_source(&self) -> Source {
+        let mut source = self.source();
+        source.for_turn = true;
+        source
     }
 
     /// Permits in use: reserved and queued.
     #[must_use]
     pub fn in_use(&self) -> u32 {
         self.0.word().in_use()
+    }
+
+    /// Whether peers shall hold requests back, as far as is known without a lock.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.0.word().paused()
     }
 
     /// The receive flow that follows from the permits in use.
@@ -103,13 +125,15 @@ pub struct PermitStatus {
     pub reserved: u32,
     /// Attached to a job that has not started.
     pub queued: u32,
+    /// How many of both are of the reserve.
+    pub lent: u32,
     /// Sources that wait.
     pub waiting: usize,
     /// The receive flow. Its version is the number of changes so far.
     pub flow: Flow,
     /// How long the flow was `paused`, all pauses together, the present one included.
     pub paused_time: Duration,
-    /// How long all permits have been in use without a job starting; `None` while one is free.
+    /// How long all permits but those of the reserve have been in use without a job starting; `None` while one is free.
     pub stalled: Option<Duration>,
 }
 
@@ -130,6 +154,7 @@ pub struct Closed;
 pub struct Source {
     permits: HostPermits,
     ticket: Option<Ticket>,
+    for_turn: bool,
 }
 
 impl Source {
@@ -139,12 +164,24 @@ impl Source {
     /// # Errors
     /// Where the permits are closed.
     pub fn poll_acquire(&mut self, cx: &mut Context<'_>, want: u32) -> Poll<Result<Grant, Closed>> {
-        let core = &self.permits.0;
-        let granted = core.poll_acquire(&mut self.ticket, want.max(1), cx.waker());
-        granted.map_ok(|count| Grant {
+        let wanted = self.wanted(want);
+        let granted = self.permits.0.poll_acquire(&mut self.ticket, wanted, cx.waker());
+        granted.map_ok(|granted| self.grant(granted))
+    }
+
+    fn wanted(&self, want: u32) -> Wanted {
+        Wanted {
+            count: want.max(1),
+            for_turn: self.for_turn,
+        }
+    }
+
+    fn grant(&self, Granted { count, lent }: Granted) -> Grant {
+        Grant {
             permits: self.permits.clone(),
             left: count,
-        })
+            lent,
+        }
     }
 
     /// The same as a future. Dropping it before it is ready gives up the place in the queue.
@@ -165,11 +202,30 @@ impl Source {
     /// Takes 1 to `want` permits if any is free and no source waits.
     #[must_use]
     pub fn try_acquire(&self, want: u32) -> Option<Grant> {
-        let count = self.permits.0.try_acquire(want.max(1))?;
-        Some(Grant {
-            permits: self.permits.clone(),
-            left: count,
-        })
+        let granted = self.permits.0.try_acquire(self.wanted(want))?;
+        Some(self.grant(granted))
+    }
+
+    /// Serves each of `targets` with a permit of its own, and asks for the next one only when the last is a job: what
+    /// waits for many at once holds none, and two that do so cannot wait for each other. What came with a permit, as a
+    /// record does, begins with that one; where there is no target it returns. Dropping the future serves nobody further.
+    ///
+    /// # Errors
+    /// Where the permits are closed. The targets before that were served.
+    pub async fn serve_each<T>(
+        &mut self,
+        mut first: Option<Permit>,
+        targets: impl IntoIterator<Item = T>,
+        mut serve: impl FnMut(T, Permit),
+    ) -> Result<(), Closed> {
+        for target in targets {
+            let permit = match first.take() {
+                Some(permit) => permit,
+                None => self.acquire(1).await?.take().ok_or(Closed)?,
+            };
+            serve(target, permit);
+        }
+        Ok(())
     }
 
     /// Gives up the place in the queue, if there is one, and returns what was granted to it unseen.
@@ -196,6 +252,7 @@ impl fmt::Debug for Source {
 pub struct Grant {
     permits: HostPermits,
     left: u32,
+    lent: bool,
 }
 
 impl Grant {
@@ -205,6 +262,7 @@ impl Grant {
         Some(Permit {
             permits: self.permits.clone(),
             queued: false,
+            lent: self.lent,
         })
     }
 
@@ -224,7 +282,8 @@ impl Grant {
 impl Drop for Grant {
     fn drop(&mut self) {
         if self.left > 0 {
-            self.permits.0.give_back(self.left, 0);
+            let (count, lent) = (self.left, self.lent);
+            self.permits.0.give_back(Granted { count, lent }, 0);
         }
     }
 }
@@ -239,6 +298,7 @@ impl fmt::Debug for Grant {
 pub struct Permit {
     permits: HostPermits,
     queued: bool,
+    lent: bool,
 }
 
 impl Permit {
@@ -254,11 +314,22 @@ impl Permit {
     pub(crate) fn start(self) {
         self.permits.0.started();
     }
+
+    /// Gives it to the next job of the same restored backlog, because its own one starts. Only where the owner was opened
+    /// with a [`Backlog`], for as long as that lives.
+    #[must_use = "dropping it returns the permit"]
+    pub fn hand_on(self) -> Self {
+        self.permits.0.passed_on();
+        self
+    }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.permits.0.give_back(1, u32::from(self.queued));
+        let (count, lent) = (1, self.lent);
+        self.permits
+            .0
+            .give_back(Granted { count, lent }, u32::from(self.queued));
     }
 }
 

@@ -14,6 +14,7 @@ use bytes::Bytes;
 use tokio::time::Instant;
 
 use crate::id::{Generation, LinkId, Rid};
+use crate::limit::LINK_BUDGET_BYTES;
 use crate::permit::{HostPermits, Permit};
 
 mod endpoint;
@@ -105,6 +106,33 @@ pub struct Offer {
     pub flow: Flow,
 }
 
+/// How many bytes a link holds per direction before senders, or the peer, wait, chosen by what it is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum LinkProfile {
+    /// 1 MiB: many peers on a small machine.
+    Compact,
+    /// 512 KiB: little waits, so nothing waits long.
+    LowLatency,
+    /// 4 MiB.
+    #[default]
+    Balanced,
+    /// 16 MiB: long bursts, large messages.
+    Throughput,
+}
+
+impl LinkProfile {
+    /// The budget of each link, per direction, in bytes.
+    #[must_use]
+    pub const fn budget(self) -> usize {
+        match self {
+            LinkProfile::Compact => LINK_BUDGET_BYTES / 4,
+            LinkProfile::LowLatency => LINK_BUDGET_BYTES / 8,
+            LinkProfile::Balanced => LINK_BUDGET_BYTES,
+            LinkProfile::Throughput => 4 * LINK_BUDGET_BYTES,
+        }
+    }
+}
+
 /// The ZeroMQ socket types that links speak as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SocketType {
@@ -178,8 +206,12 @@ pub trait Link: Send + Sync + fmt::Debug {
     /// withdraws it for good.
     fn send(&self, lane: Lane, record: Vec<u8>) -> BoxFuture<'static, Result<(), Refused>>;
 
-    /// Tells the peer this host's receive flow, ahead of what waits, unless a newer value was already told.
-    fn announce(&self, flow: Flow);
+    /// Tells the peer this host's receive flow, ahead of what waits, unless a newer value was already told. It must not
+    /// block.
+    ///
+    /// # Errors
+    /// [`Refused::Closed`]: the link has ended. Any other: the peer goes on as it was told before; the host reports that.
+    fn announce(&self, flow: Flow) -> Result<(), Refused>;
 
     /// What holds this link's data still at this moment. While anything does, its probe limit is frozen, as it is while
     /// [`LinkStats::moved`] rises.
@@ -265,6 +297,9 @@ pub struct LinkStats {
     pub sent: u64,
     /// Records received.
     pub received: u64,
+    /// Times that received records were handed on, where the transport counts it; fewer than records when they came
+    /// together.
+    pub batches: u64,
     /// ZeroMQ messages sent; fewer than records when they were joined.
     pub messages_sent: u64,
     /// Times the peer told us to pause.

@@ -18,8 +18,9 @@ mod generated;
 mod write;
 
 pub(crate) use generated::{
-    ChannelServer, Descriptor, FlowHead, Hello, Lease, NodeState, ObjectRole, Operation, ProbeHead, RecordHead,
-    RecordKind, Reject, RejectReason, ReplyHead, RequestHead, SendHead, Topology, Update,
+    Capacity, ChannelServer, CreationOutcome, CreationTerminal, Descriptor, FlowHead, Hello, Lease, NodeState,
+    ObjectRole, ObjectState, Operation, OperationId, ProbeHead, RecordHead, RecordKind, Reject, RejectReason,
+    ReplyHead, RequestHead, SendHead, SpotKind, SpotRecord, Topology, Update,
 };
 pub(crate) use write::{CallHead, OperationRef, call, flow, probe, reply_failed, reply_head, service};
 

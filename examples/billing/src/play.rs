@@ -168,6 +168,13 @@ impl Stage {
             .await??
             .ok_or("the server did not start")?;
         self.rids.insert(name.to_owned(), Rid::new(rid)?);
+        let (begin, server) = (self.begin, name.to_owned());
+        // What it says of its pressure, as it says it.
+        tokio::spawn(async move {
+            while let Ok(Some(line)) = lines.next_line().await {
+                say(begin, "", &format!("  {server}: {line}"));
+            }
+        });
         self.until("a new server is selected", || self.is_target(name)).await?;
         Ok(Server {
             process,
@@ -231,6 +238,10 @@ impl Stage {
     }
 
     fn say(&self, phase: &str, what: &str) {
-        println!("{:>5.1} s  {phase:<6} {what}", self.begin.elapsed().as_secs_f64());
+        say(self.begin, phase, what);
     }
+}
+
+fn say(begin: Instant, phase: &str, what: &str) {
+    println!("{:>5.1} s  {phase:<6} {what}", begin.elapsed().as_secs_f64());
 }

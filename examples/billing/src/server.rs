@@ -1,6 +1,7 @@
 //! One server: a node of the mesh `shop` that takes charges, and does what its administrator asks.
 //!
-//! It knows nothing of the play, and of its peers only what the Location Store tells. The first line of its output is its RID.
+//! It knows nothing of the play, and of its peers only what the Location Store tells. The first line of its output is its RID;
+//! while it is under pressure it says how much, in further lines.
 
 use std::fs::File;
 use std::io::Write;
@@ -17,6 +18,8 @@ use crate::billing::{self, AuditNote, Charge, Done, Drain, GetPressure, Pressure
 const CHARGE: Duration = Duration::from_millis(20);
 /// How many charges the bank takes from one server at once.
 const AT_ONCE: usize = 128;
+/// Between two words about the pressure.
+const SAY: Duration = Duration::from_millis(250);
 /// How many jobs may wait in one server before its peers have to.
 const PERMITS: u32 = 64;
 
@@ -119,9 +122,12 @@ pub(crate) async fn run(name: &str, weight: &str, journal: &str, store: &str) ->
 
     let mut look = tokio::time::interval(Duration::from_millis(2));
     let watching = async {
+        let mut live = Live::default();
         loop {
             look.tick().await;
-            seen.send_modify(|seen| *seen = pressure_of(&host.status().jobs, seen.most));
+            let jobs = host.status().jobs;
+            seen.send_modify(|seen| *seen = pressure_of(&jobs, seen.most));
+            live.show(&jobs);
         }
     };
     tokio::select! {
@@ -129,6 +135,30 @@ pub(crate) async fn run(name: &str, weight: &str, journal: &str, store: &str) ->
         () = watching => {}
     }
     Ok(host.shutdown().await?)
+}
+
+/// What was said of the pressure last.
+#[derive(Default)]
+struct Live {
+    said: Option<Instant>,
+    transitions: u64,
+}
+
+impl Live {
+    /// Says it where there is any, or has been since; not too often.
+    fn show(&mut self, jobs: &JobQueueStatus) {
+        let news = jobs.paused || jobs.transitions != self.transitions;
+        if news && self.said.is_none_or(|said| said.elapsed() >= SAY) {
+            (self.said, self.transitions) = (Some(Instant::now()), jobs.transitions);
+            let (pauses, resumes) = (jobs.transitions.div_ceil(2), jobs.transitions / 2);
+            println!(
+                "{} of {} permits in use, {}: {pauses} pauses, {resumes} resumes",
+                jobs.in_use(),
+                jobs.limit,
+                if jobs.paused { "PAUSED" } else { "RUNNING" }
+            );
+        }
+    }
 }
 
 fn pressure_of(jobs: &JobQueueStatus, most: u32) -> Pressure {

@@ -46,6 +46,13 @@ fn all_promises_are_kept_while_servers_are_flooded_drained_killed_and_replaced()
         "nothing was under way at the killed server\n{output}"
     );
     assert!(output.contains("Unavailable (Unknown)"), "{output}");
+    // The pressure was shown while it was there.
+    let live: Vec<_> = output
+        .lines()
+        .filter(|line| line.contains("  c: ") && line.contains(" of 64 permits in use"))
+        .collect();
+    assert!(live.iter().any(|line| line.contains("PAUSED")), "{output}");
+    assert!(live.last().is_some_and(|line| !line.contains(" 0 pauses")), "{output}");
 }
 
 /// A play that is killed takes its servers along.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import signal
 import subprocess
@@ -24,8 +25,16 @@ class Host:
     def __init__(self, version: str = "old", name: str = "one", endpoint: str = "tcp://127.0.0.1:0", **options: int) -> None:
         program = os.environ["ZLINK_INTEROP_HOST"]
         arguments = [program, version, endpoint, name, *(f"{key}={value}" for key, value in options.items())]
-        self._process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.endpoint = self.said("listening ")
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            self._process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            line = self.said()
+            if line:
+                self.endpoint = line.removeprefix("listening ")
+                return
+            # A port that was free again may be somebody else's for a moment.
+            self.close()
+            assert not endpoint.endswith(":0") and time.monotonic() < deadline, "it does not listen"
 
     def said(self, beginning: str = "") -> str:
         """The next line, which must begin so."""
@@ -91,6 +100,19 @@ class Case(unittest.IsolatedAsyncioTestCase):
         while not holds():
             assert time.monotonic() < deadline, f"in vain: {what}"
             await asyncio.sleep(0.002)
+
+    async def ends_running(
+        self, host: Host, call: typing.Callable[[int], typing.Awaitable[object]], numbers: typing.Iterator[int]
+    ) -> None:
+        """The call's deadline must pass while a handler holds it. Where the machine stands still for longer than that, it
+        passes before; but not every time."""
+        for number in itertools.islice(numbers, 20):
+            with self.assertRaises(CallError) as raised:
+                await call(number)
+            self.assertEqual(raised.exception.kind, ErrorKind.DEADLINE_EXCEEDED, str(raised.exception))
+            if raised.exception.execution == Execution.UNKNOWN and number in host.seen():
+                return
+        raise AssertionError("no handler ever held it")
 
     async def fails(
         self, call: typing.Awaitable[object], kind: ErrorKind, execution: Execution, text: str = ""

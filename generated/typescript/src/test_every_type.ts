@@ -5,6 +5,7 @@
  *
  * On several lines.
  */
+// `admin` has no client here: it is called at a node (`target: node`), by a node of the same mesh.
 
 import * as rt from "./zlink/index.js";
 import * as $test_common from "./test_common.js";

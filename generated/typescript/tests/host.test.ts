@@ -9,7 +9,7 @@ import { ArgumentError, CallError, Channel, Metadata } from "../src/zlink/index.
 import type { ChannelOptions } from "../src/zlink/index.js";
 import { Host } from "./host.js";
 import type { HostOptions } from "./host.js";
-import { failsWith, failure, until } from "./kit.js";
+import { PATIENCE, eventually, failsWith, failure, until } from "./kit.js";
 import { least, sample } from "./sample.js";
 
 /** Handlers of one channel that run at once. */
@@ -29,7 +29,7 @@ async function start(options: HostOptions = {}): Promise<Host> {
 }
 
 function connect(connect: string | readonly string[], options: Partial<ChannelOptions> = {}): interop.InteropClient {
-  const client = interop.client({ connect, timeoutMs: 60_000, ...options });
+  const client = interop.client({ connect, timeoutMs: PATIENCE, ...options });
   ends.push(() => client.close(0));
   return client;
 }
@@ -109,9 +109,8 @@ test("one-way messages all arrive, and those that wait for each other in their o
   const client = connect(host.endpoint);
   const numbers = Array.from({ length: 1000 }, (_, n) => n);
   await Promise.all(numbers.map((number) => client.tell(order(number))));
-  let seen: readonly number[] = [];
-  while ((seen = await host.seen()).length < numbers.length);
-  assert.deepEqual([...seen].sort((a, b) => a - b), numbers);
+  await until("all of them", async () => (await host.seen()).length === numbers.length);
+  assert.deepEqual([...(await host.seen())].sort((a, b) => a - b), numbers);
 });
 
 test("ten thousand requests at once", async () => {
@@ -136,16 +135,26 @@ test("a handler that fails or panics is told of, and the host goes on", async ()
 test("a deadline and a signal end a request that a handler holds", async () => {
   const host = await start();
   const client = connect(host.endpoint);
-  await failsWith(client.hurry(hold(1)), "DeadlineExceeded", "Unknown");
-  await failsWith(client.ask(hold(2), { timeoutMs: 50 }), "DeadlineExceeded", "Unknown");
+  await client.channel.ready(1, { timeoutMs: PATIENCE });
+  let number = 10;
+  const ends = async (call: (order: interop.OrderInput) => Promise<unknown>) => {
+    await eventually("a handler holds it when its deadline passes", async () => {
+      number += 1;
+      const error = await failure(call(hold(number)));
+      assert.ok(error instanceof CallError && error.kind === "DeadlineExceeded", String(error));
+      return (await host.seen()).includes(number) && error.execution === "Unknown";
+    });
+  };
+  await ends((order) => client.hurry(order));
+  await ends((order) => client.ask(order, { timeoutMs: 50 }));
   const stop = new AbortController();
-  const cancelled = failure(client.ask(hold(3), { signal: stop.signal }));
-  while (!(await host.seen()).includes(3));
+  const cancelled = failure(client.ask(hold(1), { signal: stop.signal }));
+  await until("it runs", async () => (await host.seen()).includes(1));
   stop.abort(new Error("enough"));
   assert.equal(((await cancelled) as Error).message, "enough");
   await host.release();
-  assert.equal((await client.ask(order(4))).number, 4n, "late replies are dropped");
-  assert.deepEqual(await host.seen(), [1, 2, 3, 4]);
+  assert.equal((await client.ask(order(2))).number, 2n, "late replies are dropped");
+  assert.deepEqual((await host.seen()).filter((number) => number < 10), [1, 2]);
 });
 
 test("the greatest record passes, and one that is longer is refused on this side", async () => {
@@ -175,7 +184,7 @@ test("what a killed host had taken is lost; what it had not goes to the next run
   const host = await start();
   const client = connect(host.endpoint);
   const taken = failsWith(client.ask(hold(1)), "Unavailable", "Unknown");
-  while (!(await host.seen()).includes(1));
+  await until("it runs", async () => (await host.seen()).includes(1));
   await host.kill();
   await taken;
   const patient = client.ask(order(2));
@@ -188,10 +197,10 @@ test("what a killed host had taken is lost; what it had not goes to the next run
 test("a host that drains finishes what it has, and new calls go to another", async () => {
   const [one, two] = [await start({ name: "one" }), await start({ name: "two" })];
   const client = connect([one.endpoint, two.endpoint]);
-  await client.channel.ready(2, { timeoutMs: 30_000 });
+  await client.channel.ready(2, { timeoutMs: PATIENCE });
   const answers = [client.ask(hold(1)), client.ask(hold(2))];
   await until("both are there", () => pending(client).every((count) => count === 1));
-  while ((await one.seen()).length < 1);
+  await until("it runs", async () => (await one.seen()).length > 0);
   await one.drain();
   await until("it drains", () => client.channel.servers()[0]?.state === "draining");
   for (let n = 3; n < 9; n++) assert.equal((await client.ask(order(n))).who, "two");
@@ -209,7 +218,7 @@ test("a full host pauses its clients: requests wait here, end by their own deadl
   const numbers = Array.from({ length: AT_ONCE + QUEUED + 100 }, (_, n) => n);
   const ask = (number: number) => client.ask(hold(number), { timeoutMs: 120_000 });
   const answers = numbers.slice(0, AT_ONCE + QUEUED).map(ask);
-  while ((await host.seen()).length < AT_ONCE);
+  await until("all handlers hold", async () => (await host.seen()).length === AT_ONCE);
   await until("it pauses", () => client.channel.servers()[0]?.state === "paused");
   answers.push(...numbers.slice(AT_ONCE + QUEUED).map(ask));
   const hasty = await failsWith(client.ask(order(9999), { timeoutMs: 200 }), "DeadlineExceeded", "NotExecuted");
@@ -231,7 +240,7 @@ test("a host that is full and restarts is given nothing twice", async () => {
       (error: unknown) => (error instanceof CallError ? error.execution : String(error)),
     );
   const outcomes = numbers.slice(0, AT_ONCE + QUEUED).map(ask);
-  while ((await host.seen()).length < AT_ONCE);
+  await until("all handlers hold", async () => (await host.seen()).length === AT_ONCE);
   await until("it pauses", () => client.channel.servers()[0]?.state === "paused");
   outcomes.push(...numbers.slice(AT_ONCE + QUEUED).map(ask));
   await host.kill();
@@ -250,11 +259,9 @@ test("a host ahead of its client: what was added is ignored or kept, and what do
   const { mood, detail, number } = await client.ask(order(5));
   assert.deepEqual([mood, detail, number], [7, { kind: "unknown", tag: 9 }, 5n]);
   await client.tell(order(6));
-  const began = performance.now();
   await failsWith(client.echo(least()), "NotFound", "NotExecuted");
   await failsWith(client.bounded({ text: "x" }), "ProtocolError", "NotExecuted");
   await failsWith(client.hurry(order(8), { timeoutMs: 30_000 }), "ProtocolError", "Unknown");
-  assert.ok(performance.now() - began < 20_000, "none of them waited for its deadline");
 });
 
 test("a channel that the host does not serve is refused, and shown", async () => {

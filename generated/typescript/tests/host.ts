@@ -6,7 +6,7 @@ import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 
-import { repository, until } from "./kit.js";
+import { PATIENCE, repository, until } from "./kit.js";
 
 const program = process.env["ZLINK_INTEROP_HOST"] ?? repository("target/debug/interop-host");
 
@@ -38,11 +38,18 @@ export class Host {
       ...(jobs === undefined ? [] : [`jobs=${jobs}`]),
       ...(maxMessage === undefined ? [] : [`max_message=${maxMessage}`]),
     ];
-    const process = spawn(program, [version, endpoint, name, ...more]);
-    process.stderr.resume();
-    const host = new Host(process);
-    host.#endpoint = (await host.#line()).slice("listening ".length);
-    return host;
+    for (const deadline = performance.now() + PATIENCE; ; ) {
+      const process = spawn(program, [version, endpoint, name, ...more]);
+      process.stderr.resume();
+      const host = new Host(process);
+      await until("it listens", () => host.#lines.length > 0 || host.#ended);
+      if (host.#lines.length > 0) {
+        host.#endpoint = (await host.#line()).slice("listening ".length);
+        return host;
+      }
+      // A port that was free again may be somebody else's for a moment.
+      assert.ok(options.endpoint !== undefined && performance.now() < deadline, "the host ended");
+    }
   }
 
   get endpoint(): string {

@@ -12,13 +12,27 @@ export function repository(path: string): string {
   return `${process.env["ZLINK_REPOSITORY"] ?? fileURLToPath(new URL("../../../../", import.meta.url))}/${path}`;
 }
 
+/** For what must come, in milliseconds: on a busy machine it takes its time. */
+export const PATIENCE = 60_000;
+
 /** Waits until something holds. */
-export async function until(what: string, holds: () => boolean): Promise<void> {
-  const deadline = performance.now() + 30_000;
-  while (!holds()) {
+export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + PATIENCE;
+  while (!(await holds())) {
     assert.ok(performance.now() < deadline, `waited in vain for: ${what}`);
     await sleep(2);
   }
+}
+
+/**
+ * Tries something until it comes out as it should. For what depends on a short time: where the machine stands still for
+ * longer, it comes out otherwise, but not every time.
+ */
+export async function eventually(what: string, comesOut: () => Promise<boolean>): Promise<void> {
+  for (let times = 0; times < 20; times++) {
+    if (await comesOut()) return;
+  }
+  assert.fail(`never: ${what}`);
 }
 
 /** The error that a call fails with. */

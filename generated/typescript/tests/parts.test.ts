@@ -181,6 +181,15 @@ test("one probe is repeated until its own answer comes", () => {
   assert.equal(other.tick(21_000, false), "expired", "15 s after the answer of second 6");
 });
 
+test("where replies come, the answer may be behind them", () => {
+  const link = new Liveness(0);
+  link.probe(5_000);
+  link.replied(14_000);
+  assert.equal(link.tick(28_999, false), "probe");
+  assert.equal(link.probe(28_999), 1n, "it still waits for its answer");
+  assert.equal(link.tick(29_000, false), "expired", "15 s after the replies of second 14");
+});
+
 test("the limit stands still while data is held, and then runs in full", () => {
   const link = new Liveness(0);
   for (let second = 1; second < 100; second++) assert.equal(link.tick(second * 1000, true), "nothing");

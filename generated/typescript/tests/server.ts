@@ -1,13 +1,16 @@
 // A server that does what a test wants: a plain ROUTER that speaks the protocol by hand. It is written against the
 // document, not with what it tests, but for the messages of the wire's schema.
 
-import { setImmediate as turn } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 
 import { Router } from "zeromq";
 
-import { until } from "./kit.js";
+import { PATIENCE, until } from "./kit.js";
 import { Hello, NodeState, ObjectRole, RecordKind, Reject, Topology, Update } from "../src/zlink_wire.js";
 import type { HelloInput, RejectReason } from "../src/zlink_wire.js";
+
+/** Asks whether a link stands at the client, too: an attempt may fail there after it was admitted. */
+const STANDS = 1n;
 
 /** A request or one-way message as it came. */
 export interface Came {
@@ -62,6 +65,11 @@ export class Client {
     await this.say(record);
   }
 
+  /** A frame as it is. */
+  garble(frame: Uint8Array): Promise<void> {
+    return this.#server.raw(this.#identity, frame);
+  }
+
   probe(kind: number, id: bigint): Promise<void> {
     const record = Buffer.alloc(16);
     record.set([1, kind]);
@@ -107,7 +115,7 @@ export class Server {
   readonly #socket: Router;
   readonly #options: ServerOptions;
   readonly #links = new Map<string, Client>();
-  /** Links as they were made. */
+  /** Links as they came to stand. */
   readonly clients: Client[] = [];
   readonly came: Came[] = [];
   readonly rejects: { readonly reason: RejectReason; readonly text: string }[] = [];
@@ -132,20 +140,26 @@ export class Server {
 
   static async bind(options: ServerOptions = {}): Promise<Server> {
     // A ROUTER drops what exceeds its mark.
-    const socket = new Router({ linger: 1000, mandatory: false, sendHighWaterMark: 0, receiveHighWaterMark: 4 });
-    await socket.bind(options.endpoint ?? "tcp://127.0.0.1:*");
-    const endpoint = socket.lastEndpoint ?? "";
-    return new Server(socket, endpoint, options);
+    const socket = new Router({ linger: PATIENCE, mandatory: false, sendHighWaterMark: 0, receiveHighWaterMark: 4 });
+    const { endpoint = "tcp://127.0.0.1:*" } = options;
+    for (const deadline = performance.now() + PATIENCE; ; ) {
+      try {
+        await socket.bind(endpoint);
+        return new Server(socket, socket.lastEndpoint ?? "", options);
+      } catch (error) {
+        // The port of a server before is free once the library's thread has closed it, and nobody else took it meanwhile.
+        if (options.endpoint === undefined || performance.now() > deadline) throw error;
+        await sleep(10);
+      }
+    }
   }
 
   async close(): Promise<void> {
     this.#socket.close();
     await this.#reading;
-    // The port is free once the library's thread has seen that.
-    for (let times = 0; times < 20; times++) await turn();
   }
 
-  /** The newest link. */
+  /** The link of that number, from 1, which stands. */
   async client(count = 1): Promise<Client> {
     await until("a link", () => this.clients.length >= count);
     const client = this.clients[count - 1];
@@ -174,12 +188,6 @@ export class Server {
   raw(identity: Buffer, frame: Uint8Array): Promise<void> {
     this.#sending = this.#sending.then(() => this.#socket.send([identity, frame])).catch(() => undefined);
     return this.#sending;
-  }
-
-  /** A frame as it is, to the newest link. */
-  async garble(frame: Uint8Array): Promise<void> {
-    const [identity] = [...this.#links.keys()].slice(-1);
-    if (identity !== undefined) await this.raw(Buffer.from(identity, "hex"), frame);
   }
 
   async #read(): Promise<void> {
@@ -219,7 +227,8 @@ export class Server {
         if (this.acks) void client.probe(RecordKind.ProbeAck, record.readBigUInt64LE(8));
         return;
       case RecordKind.ProbeAck:
-        client.acks.push(record.readBigUInt64LE(8));
+        if (record.readBigUInt64LE(8) === STANDS) this.clients.push(client);
+        else client.acks.push(record.readBigUInt64LE(8));
         return;
       case RecordKind.ChannelRequest:
       case RecordKind.ChannelSend:
@@ -234,8 +243,12 @@ export class Server {
     const { answer } = this.#options;
     const client = new Client(this, identity, hello);
     this.#links.set(identity.toString("hex"), client);
-    this.clients.push(client);
-    void client.say(...(answer?.(hello) ?? [service(RecordKind.Admit, Hello.encode(this.admit(hello)))]));
+    if (answer !== undefined) {
+      void client.say(...answer(hello));
+      return;
+    }
+    void client.say(service(RecordKind.Admit, Hello.encode(this.admit(hello))));
+    void client.probe(RecordKind.Probe, STANDS);
   }
 
   /** What it says of itself. */

@@ -111,9 +111,20 @@ codes! {
     NoExchange = "0701" Error "A method says neither `send` nor `request`, or both.";
     ReplyMismatch = "0702" Error "A request has no reply, or a send has one.";
     TimeoutOnSend = "0703" Error "A send has a timeout.";
-    DuplicatePacket = "0704" Error "Two methods of a service share a packet name.";
+    DuplicatePacket = "0704" Error "Two methods of a service, Spot or Actor share a packet name.";
     BadPacket = "0705" Error "A packet name is empty, too long, or holds characters it cannot have.";
     BadWas = "0706" Error "`was` names nothing that a method can have been called.";
+
+    // 08xx: Spots and Actors
+    KeyOfAnotherKind = "0801" Error "A key belongs to another kind of Spot, or to Spots alone.";
+    UnknownObject = "0802" Error "An Actor or a Spot is not declared in this file.";
+    NotAState = "0803" Error "What a relocation preserves is a message without a state version.";
+    BadRelocation = "0804" Error "A relocation has a policy or a state that it cannot have.";
+    ListedTwice = "0805" Error "A list of members or timers names something twice.";
+    BadJoin = "0806" Error "An Actor joins a Spot that it is no member of.";
+    DuplicateType = "0807" Error "Two Spots, or two Actors, share a stable type.";
+    BadText = "0808" Error "A stable type or a topic is empty, too long, or holds characters it cannot have.";
+    DuplicateSubscription = "0809" Error "Two subscriptions of a Spot have one channel, topic and packet name.";
 
     // 09xx: lints
     UnusedImport = "0901" Warning "An import is not used.";
@@ -121,6 +132,10 @@ codes! {
     MemberCase = "0903" Warning "The name of a field, value or method is not in snake_case.";
     SameInOtherCase = "0904" Warning "Two names are one in the case of another language.";
     EmptyService = "0905" Warning "A service has no methods.";
+
+    IdleObject = "0906" Warning "A Spot or an Actor has nothing to do.";
+    NeverActivated = "0907" Warning "No message activates an Instance Spot.";
+    NoEntry = "0908" Warning "An Actor is a member of no Entry Spot.";
 
     // 10xx: the lock file
     NoLock = "1001" Note "A namespace has no lock file.";

@@ -8,72 +8,68 @@ use super::lookup::Lookup;
 use crate::diagnostic::{Code, Diagnostic, shorten};
 use crate::ir::{self, Doc, Exchange, Target};
 use crate::source::Span;
-use crate::syntax::{self, suggest};
+use crate::syntax::{self, Name};
 
 /// Names on the wire have 1 to this many bytes.
 const MAX_PACKET: usize = 255;
-const TARGETS: &[(&str, Target)] = &[("channel", Target::Channel), ("node", Target::Node)];
 
 pub(super) fn service(it: &syntax::Service, namespace: &str, lookup: &mut Lookup<'_, '_>) -> ir::Service {
-    let target = it
-        .target
-        .as_ref()
-        .map_or(Some(Target::Channel), |target| target_of(target, lookup));
-    let mut packets: HashMap<String, Span> = HashMap::new();
-    let mut methods = Vec::new();
-    for method in &it.methods {
-        let packet = packet(method, namespace, &it.name.value, lookup);
-        let span = method.packet.as_ref().map_or(method.name.span, |packet| packet.span);
-        if let Some(first) = packets.insert(packet.clone(), span) {
-            let message = format!("the packet name `{}` is in use in this service", shorten(&packet));
-            let item = Diagnostic::new(Code::DuplicatePacket, span, message)
-                .label("again here")
-                .at(first, "first here");
-            lookup.report(item.help("it selects the handler, so each method needs its own"));
-        }
-        if let Some(exchange) = exchange(method, lookup) {
-            methods.push(ir::Method {
-                name: method.name.value.clone(),
-                doc: Doc(method.doc.clone()),
-                packet,
-                exchange,
-            });
-        }
-    }
-    let name = it.name.value.clone();
+    let mut packets = Packets::new(format!("{namespace}.{}", it.name.value), "this service");
+    let methods = it.methods.iter().filter_map(|it| method(it, &mut packets, lookup));
     ir::Service {
-        name,
+        name: it.name.value.clone(),
         doc: Doc(it.doc.clone()),
-        target: target.unwrap_or(Target::Channel),
-        methods,
+        methods: methods.collect(),
+        target: match it.target {
+            Some(syntax::Target::Node) => Target::Node,
+            Some(syntax::Target::Channel) | None => Target::Channel,
+        },
     }
 }
 
-fn target_of(written: &syntax::Name, lookup: &mut Lookup<'_, '_>) -> Option<Target> {
-    let found = TARGETS.iter().find(|(word, _)| *word == written.value);
-    if found.is_none() {
-        let item = Diagnostic::new(
-            Code::BadChoice,
-            written.span,
-            format!("`{}` is no target", shorten(&written.value)),
-        );
-        let help = match suggest(
-            lookup.sink,
-            written.span,
-            &written.value,
-            TARGETS.iter().map(|(word, _)| *word),
-        ) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "write `channel`, or `node` for one node named by the caller".to_owned(),
-        };
-        lookup.report(item.help(help));
+/// The packet names of one service, Spot or Actor.
+pub(super) struct Packets {
+    /// What the names begin with.
+    prefix: String,
+    owner: &'static str,
+    seen: HashMap<String, Span>,
+}
+
+impl Packets {
+    pub(super) fn new(prefix: String, owner: &'static str) -> Self {
+        let seen = HashMap::new();
+        Packets { prefix, owner, seen }
     }
-    found.map(|(_, target)| *target)
+}
+
+/// The method, where it exchanges something that exists.
+pub(super) fn method(it: &syntax::Method, packets: &mut Packets, lookup: &mut Lookup<'_, '_>) -> Option<ir::Method> {
+    let packet = packet(&it.name, it.packet.as_ref(), it.was.as_ref(), &packets.prefix, lookup);
+    let span = it.packet.as_ref().map_or(it.name.span, |packet| packet.span);
+    if let Some(first) = packets.seen.insert(packet.clone(), span) {
+        let message = format!("the packet name `{}` is in use in {}", shorten(&packet), packets.owner);
+        let item = Diagnostic::new(Code::DuplicatePacket, span, message)
+            .label("again here")
+            .at(first, "first here");
+        lookup.report(item.help("it selects the handler, so each method needs its own"));
+    }
+    Some(ir::Method {
+        name: it.name.value.clone(),
+        doc: Doc(it.doc.clone()),
+        exchange: exchange(it, lookup)?,
+        packet,
+    })
 }
 
 /// The name on the wire.
-fn packet(method: &syntax::Method, namespace: &str, service: &str, lookup: &mut Lookup<'_, '_>) -> String {
-    if let Some(packet) = &method.packet {
+pub(super) fn packet(
+    name: &Name,
+    packet: Option<&Name>,
+    was: Option<&Name>,
+    prefix: &str,
+    lookup: &mut Lookup<'_, '_>,
+) -> String {
+    if let Some(packet) = packet {
         let text = &packet.value;
         if text.is_empty() || text.len() > MAX_PACKET || text.contains(|c: char| c.is_whitespace() || c.is_control()) {
             let message = format!("`{}` is not a packet name", shorten(text));
@@ -83,13 +79,13 @@ fn packet(method: &syntax::Method, namespace: &str, service: &str, lookup: &mut 
             )));
         }
     }
-    if let Some(was) = &method.was {
-        let item = if method.packet.is_some() {
+    if let Some(was) = was {
+        let item = if packet.is_some() {
             Some(("`packet` gives the name on the wire already", "remove `was`"))
-        } else if was.value == method.name.value {
+        } else if was.value == name.value {
             Some((
-                "the method has this name",
-                "remove `was`, or write the name that the method had first",
+                "this is its name already",
+                "remove `was`, or write the name that it had first",
             ))
         } else {
             None
@@ -98,10 +94,9 @@ fn packet(method: &syntax::Method, namespace: &str, service: &str, lookup: &mut 
             lookup.report(Diagnostic::new(Code::BadWas, was.span, message).help(help));
         }
     }
-    match (&method.packet, &method.was) {
+    match (packet, was) {
         (Some(packet), _) => packet.value.clone(),
-        (None, Some(was)) => format!("{namespace}.{service}.{}", was.value),
-        (None, None) => format!("{namespace}.{service}.{}", method.name.value),
+        (None, was) => format!("{prefix}.{}", was.unwrap_or(name).value),
     }
 }
 

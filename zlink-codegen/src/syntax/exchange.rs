@@ -1,44 +1,52 @@
-//! Who exchanges: services and their methods.
+//! Services, and what the methods of all who exchange have in common.
 //!
 //! It must not know whether messages exist or keys fit together.
 
 use super::reader::{Reader, find};
-use super::{Method, Name, Path, Service, Spanned, Timeout};
+use super::{Method, Name, Path, Service, Spanned, Target, Timeout};
 use crate::diagnostic::{Code, Diagnostic, shorten};
 use crate::load::{Entry, Node};
 
 /// The longest timeout, in milliseconds.
 const MAX_MILLIS: u64 = i32::MAX as u64;
+const TARGETS: &[(&str, Target)] = &[("channel", Target::Channel), ("node", Target::Node)];
+/// The keys that every method has.
+pub(super) const METHOD: &[&str] = &["doc", "request", "reply", "send", "timeout", "packet", "was"];
 
 impl Reader<'_> {
     pub(super) fn service(&mut self, Entry { key, value }: &Entry) -> Option<Service> {
         let name = self.name(key, "the name of a service", &['-']);
         let entries = self.entries(value, "a service")?;
         self.keys(entries, "a service", &["doc", "target", "methods"], &[]);
-        let target = find(entries, "target").and_then(|entry| self.word(&entry.value, "`target`"));
-        let mut methods = Vec::new();
-        if let Some(entry) = find(entries, "methods") {
-            for entry in self.entries(&entry.value, "`methods`").unwrap_or_default() {
-                methods.extend(self.method(entry));
-            }
-        } else {
+        if find(entries, "methods").is_none() {
             let item = Diagnostic::new(Code::MissingKey, key.span, "a service needs `methods`");
             self.report(item.help("write `methods: { charge: { request: Charge, reply: Receipt } }`"));
         }
         Some(Service {
             name,
             doc: self.doc(entries),
-            target,
-            methods,
+            target: self
+                .choice(
+                    entries,
+                    "target",
+                    "target",
+                    TARGETS,
+                    "write `channel`, or `node` for one node named by the caller",
+                )
+                .map(|target| target.value),
+            methods: self.section(entries, "methods", |reader, entry| {
+                let (method, entries) = reader.method(entry)?;
+                reader.keys(entries, "a method", METHOD, &[]);
+                Some(method)
+            }),
         })
     }
 
-    fn method(&mut self, Entry { key, value }: &Entry) -> Option<Method> {
+    /// What all methods have, and the keys that were written: the caller knows which belong here.
+    pub(super) fn method<'n>(&mut self, Entry { key, value }: &'n Entry) -> Option<(Method, &'n [Entry])> {
         let name = self.name(key, "the name of a method", &[]);
         let entries = self.entries(value, "a method")?;
-        let known = &["doc", "request", "reply", "send", "timeout", "packet", "was"];
-        self.keys(entries, "a method", known, &[]);
-        Some(Method {
+        let method = Method {
             name,
             doc: self.doc(entries),
             send: self.exchanged(entries, "send"),
@@ -48,26 +56,22 @@ impl Reader<'_> {
                 key: entry.key.span,
                 millis: self.duration(&entry.value),
             }),
-            packet: find(entries, "packet").and_then(|entry| self.word(&entry.value, "`packet`")),
-            was: find(entries, "was").and_then(|entry| {
-                let text = self.text(&entry.value, "`was`")?;
-                Some(self.name(text, "the name of a method", &[]))
-            }),
-        })
+            packet: self.word(entries, "packet"),
+            was: self.was(entries),
+        };
+        Some((method, entries))
     }
 
-    fn exchanged(&mut self, entries: &[Entry], key: &str) -> Option<Spanned<Option<Path>>> {
+    pub(super) fn was(&mut self, entries: &[Entry]) -> Option<Name> {
+        let text = self.text(&find(entries, "was")?.value, "`was`")?;
+        Some(self.name(text, "the name of a method", &[]))
+    }
+
+    pub(super) fn exchanged(&mut self, entries: &[Entry], key: &str) -> Option<Spanned<Option<Path>>> {
         let entry = find(entries, key)?;
         Some(Spanned {
             value: self.path(&entry.value, &format!("`{key}`")),
             span: entry.key.span,
-        })
-    }
-
-    fn word(&mut self, node: &Node, what: &str) -> Option<Name> {
-        self.text(node, what).map(|text| Name {
-            value: text.text.clone(),
-            span: text.span,
         })
     }
 

@@ -23,9 +23,11 @@ const KEYS: &[&str] = &[
     "unions",
     "messages",
     "services",
+    "spots",
+    "actors",
 ];
 /// Known to the language, not to this generator.
-const LATER: &[&str] = &["fanouts", "spots", "actors", "sessions"];
+const LATER: &[&str] = &["fanouts", "sessions"];
 /// A namespace is the prefix of packet names, which have at most 255 bytes.
 pub(super) const NAMESPACE_BYTES: usize = 100;
 
@@ -70,6 +72,8 @@ pub(crate) fn lower(root: &Node, source: &Source, sink: &mut Sink) -> File {
         unions: reader.section(entries, "unions", |reader, entry| Some(reader.union(entry))),
         messages: reader.section(entries, "messages", |reader, entry| Some(reader.message(entry))),
         services: reader.section(entries, "services", Reader::service),
+        spots: reader.section(entries, "spots", Reader::spot),
+        actors: reader.section(entries, "actors", Reader::actor),
     };
     if let Some(entry) = find(entries, "imports") {
         for item in reader.items(&entry.value, "`imports`") {
@@ -84,7 +88,12 @@ pub(crate) fn lower(root: &Node, source: &Source, sink: &mut Sink) -> File {
 }
 
 impl Reader<'_> {
-    fn section<T>(&mut self, entries: &[Entry], key: &str, read: impl Fn(&mut Self, &Entry) -> Option<T>) -> Vec<T> {
+    pub(super) fn section<T>(
+        &mut self,
+        entries: &[Entry],
+        key: &str,
+        read: impl Fn(&mut Self, &Entry) -> Option<T>,
+    ) -> Vec<T> {
         let Some(entry) = find(entries, key) else {
             return Vec::new();
         };

@@ -25,12 +25,25 @@ pub(super) fn example(what: &str) -> Option<&'static str> {
         "a service" => "billing: { methods: { charge: { request: Charge, reply: Receipt } } }",
         "`methods`" => "methods: { charge: { request: Charge, reply: Receipt } }",
         "a method" => "charge: { request: Charge, reply: Receipt }",
+        "`spots`" => "spots: { cart: { kind: instance, relocation: { policy: recreate } } }",
+        "a Spot" => "cart: { kind: instance, relocation: { policy: recreate } }",
+        "`members`" => "members: [player]",
+        "`relocation`" => "relocation: { policy: recreate }",
+        "`create`" => "create: { request: RoomSettings, reply: RoomInfo }",
+        "`subscribes`" => "subscribes: { news: { channel: room-news, topic: rooms, message: News } }",
+        "a subscription" => "news: { channel: room-news, topic: rooms, message: News }",
+        "`timers`" => "timers: [tick, { name: settle, yields: true }]",
+        "`actors`" => "actors: { player: { create: { request: EnterRoom }, relocation: { policy: recreate } } }",
+        "an Actor" => "player: { create: { request: EnterRoom }, relocation: { policy: recreate } }",
+        "`join`" => "join: { room: { request: JoinRoom, reply: JoinedRoom } }",
+        "a join" => "room: { request: JoinRoom, reply: JoinedRoom }",
         _ => return None,
     })
 }
 
 /// What says here what a key says elsewhere.
 pub(super) fn instead(what: &str, key: &str) -> Option<&'static str> {
+    let what = if what.starts_with("a method") { "a method" } else { what };
     Some(match (what, key) {
         ("a field", "optional" | "nullable") => {
             "leave it out: a field is optional unless it says `required: true`, \
@@ -44,6 +57,43 @@ pub(super) fn instead(what: &str, key: &str) -> Option<&'static str> {
         ("a method", "oneway" | "one_way" | "notify") => {
             "write `send: Charge` in place of `request`: a message without a reply"
         }
+        _ => return None,
+    })
+}
+
+/// What the kinds of Spots are called, and Actors.
+pub(super) const SPOT: &str = "a Spot";
+pub(super) const ENTRY: &str = "an Entry Spot";
+pub(super) const USER: &str = "a User Spot";
+pub(super) const PER_ACTOR: &str = "a User Spot that is `per_actor`";
+pub(super) const INSTANCE: &str = "an Instance Spot";
+pub(super) const ACTOR: &str = "an Actor";
+
+/// Why a kind, or a part of one (`a method of an Entry Spot`), has no such key, where another has it.
+pub(super) fn elsewhere(what: &str, key: &str) -> Option<&'static str> {
+    let (part, owner) = what.split_once(" of ").unwrap_or(("", what));
+    Some(match (part, owner, key) {
+        ("", ENTRY, "type") => "remove it: nobody creates an Entry Spot by its type",
+        ("", ENTRY, "create") => "remove it: a host makes it at its start; what callers create is of `kind: user`",
+        ("", ENTRY, "execution") => "remove it: an Entry Spot and its Actors always take turns each for itself",
+        ("", ENTRY, "boundary" | "relocation") => {
+            "remove it: an Entry Spot never moves; its Actors do, each by its own policy"
+        }
+        ("", INSTANCE, "members") => "remove it: Actors live in Spots of `kind: entry` and `kind: user`",
+        ("", INSTANCE, "subscribes") => "remove it: multicast reaches Spots of `kind: entry` and `kind: user`",
+        ("", INSTANCE, "create") => "remove it: its first message makes it; write `activates: true` at that method",
+        ("", INSTANCE, "execution") => "remove it: an Instance Spot takes one turn at a time",
+        ("", INSTANCE, "boundary") => "remove it: an Instance Spot moves between any two turns",
+        ("", PER_ACTOR, "boundary") => "remove it: its Actors move one by one, each between any two of its turns",
+        (_, ENTRY | PER_ACTOR, "yields") => {
+            "remove it: its turns are shared with nobody, so there is nobody to yield to"
+        }
+        ("a method", ENTRY, "closes") => "remove it: an Entry Spot lives as long as its host",
+        ("a method", ENTRY | USER | PER_ACTOR, "activates") => {
+            "remove it: only a Spot of `kind: instance` is made by a message"
+        }
+        ("a method", ACTOR, "activates") => "remove it: an Actor is made by `create`, never by a message",
+        ("a method", ACTOR, "closes") => "remove it: an Actor is ended by `destroy`, from outside of it",
         _ => return None,
     })
 }

@@ -76,6 +76,9 @@ impl Reader<'_> {
                     Diagnostic::new(Code::LaterEdition, key.span, message)
                         .help("remove it, or use a newer zlink-codegen"),
                 );
+            } else if let Some(reason) = help::elsewhere(what, name) {
+                let message = format!("{what} has no `{name}`");
+                self.report(Diagnostic::new(Code::KeyOfAnotherKind, key.span, message).help(reason));
             } else if !known.contains(&name) {
                 let item = Diagnostic::new(
                     Code::UnknownKey,
@@ -109,6 +112,37 @@ impl Reader<'_> {
     pub(super) fn doc(&mut self, entries: &[Entry]) -> Option<String> {
         let entry = find(entries, "doc")?;
         self.text(&entry.value, "a doc").map(|text| text.text.clone())
+    }
+
+    /// The text of a key, as it was written.
+    pub(super) fn word(&mut self, entries: &[Entry], key: &str) -> Option<Name> {
+        let text = self.text(&find(entries, key)?.value, &format!("`{key}`"))?;
+        Some(Name {
+            value: text.text.clone(),
+            span: text.span,
+        })
+    }
+
+    /// One of the `words` that a key may have. `what` it is, and what to write where nothing is near.
+    pub(super) fn choice<T: Copy>(
+        &mut self,
+        entries: &[Entry],
+        key: &str,
+        what: &str,
+        words: &[(&str, T)],
+        otherwise: &str,
+    ) -> Option<Spanned<T>> {
+        let Name { value: word, span } = self.word(entries, key)?;
+        if let Some((_, value)) = words.iter().find(|(it, _)| *it == word) {
+            return Some(Spanned { value: *value, span });
+        }
+        let item = Diagnostic::new(Code::BadChoice, span, format!("`{}` is no {what}", shorten(&word)));
+        let help = match suggest(self.sink, span, &word, words.iter().map(|(word, _)| *word)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => otherwise.to_owned(),
+        };
+        self.report(item.help(help));
+        None
     }
 
     /// A whole number in `range`, in decimal digits.

@@ -67,6 +67,39 @@ fn long_names_are_not_quoted_in_full() {
 }
 
 #[test]
+fn objects_are_bounded() {
+    let list = |name: &str, count: usize| {
+        (0..count).fold(String::new(), |mut all, at| {
+            let _ = write!(all, "{name}{at}, ");
+            all
+        })
+    };
+    let actors = |spot: &str| {
+        let rest = "create: { request: M }, relocation: { policy: recreate }, timers: [t]";
+        (0..5_000).fold("actors:\n".to_owned(), |mut all, at| {
+            let _ = writeln!(all, "  a{at}: {{ {rest}, join: {{ {spot}: {{ request: M }} }} }}");
+            all
+        })
+    };
+    let room = "kind: user, create: { request: M }, relocation: { policy: recreate }";
+    let head = format!("{HEAD}messages: {{ M: {{}} }}\nspots:\n");
+    // Every Actor joins one Spot of which all are members: pairs are looked up, not searched for.
+    let all = list("a", 5_000);
+    let lobby = format!("  lobby: {{ kind: entry, members: [{all}] }}\n");
+    let room_of_all = format!("  room: {{ {room}, members: [{all}], timers: [{all}] }}\n");
+    assert_eq!(codes(format!("{head}{lobby}{room_of_all}{}", actors("room"))), [""; 0]);
+    // Names that lead nowhere, one of them long.
+    let (nobody, long) = (list("nobody", 50_000), "x".repeat(100_000));
+    let strangers = format!("  room: {{ {room}, members: [{long}, {long}, {nobody}], timers: [t] }}\n");
+    let room = Room::new();
+    let path = room.write("a.yaml", format!("{head}{strangers}{}", actors("kitchen")));
+    let found = zlink_codegen::load(path).expect_err("names lead nowhere");
+    assert!(found.items.len() < 300, "{}", found.items.len());
+    assert!(found.items.iter().any(|item| item.code.as_str() == "ZL0802"));
+    assert!(found.items.iter().all(|item| item.message.len() < 400));
+}
+
+#[test]
 fn imports_are_bounded() {
     let absent: String = (0..50_000).fold(String::new(), |all, at| all + &format!("a{at}.yaml, "));
     let found = codes(format!("{HEAD}imports: [{absent}]\n"));

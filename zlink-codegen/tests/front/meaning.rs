@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::room::Room;
-use zlink_codegen::ir::{Exchange, Int, Scalar, Schema, Slot, Target, Type};
+use zlink_codegen::ir::{Boundary, Exchange, Execution, Int, Relocation, Scalar, Schema, Slot, SpotKind, Target, Type};
 
 fn load(name: &str) -> Schema {
     let path = format!("{}/tests/schemas/{name}.yaml", env!("CARGO_MANIFEST_DIR"));
@@ -159,4 +159,96 @@ fn a_packet_name_has_1_to_255_bytes_and_no_nul() {
         let found = with(refused).expect_err("no packet name");
         assert_eq!(found.items[0].code.as_str(), "ZL0705", "{refused}");
     }
+}
+
+/// REQ: SP-003, SP-028
+#[test]
+fn spots_and_actors() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../schemas/tests/arena.yaml");
+    let schema = zlink_codegen::load(path).unwrap_or_else(|findings| panic!("{findings}"));
+    let arena = schema.root();
+    let [lobby, room, hall, cart, stall] = arena.spots.as_slice() else {
+        panic!("five Spots")
+    };
+    let types: Vec<&str> = arena.spots.iter().map(|it| it.stable_type.as_str()).collect();
+    assert_eq!(
+        types,
+        [
+            "arena.lobby",
+            "arena.room",
+            "arena.great-hall",
+            "arena.cart",
+            "arena.stall"
+        ]
+    );
+    assert_eq!(
+        (&lobby.kind, lobby.may_yield(), lobby.relocation()),
+        (&SpotKind::Entry, false, None)
+    );
+    let SpotKind::User {
+        create,
+        execution,
+        relocation,
+    } = &room.kind
+    else {
+        panic!("a User Spot")
+    };
+    let boundary = Boundary::Application;
+    assert_eq!(*execution, Execution::SpotWide { boundary });
+    let Relocation::Preserve { state } = relocation else {
+        panic!("its state moves")
+    };
+    assert_eq!(schema.message(*state).name, "RoomState");
+    assert_eq!(schema.message(create.request).name, "RoomSettings");
+    assert_eq!(
+        create.reply.map(|reply| schema.message(reply).name.as_str()),
+        Some("RoomInfo")
+    );
+    assert_eq!(
+        (room.may_yield(), hall.may_yield(), cart.may_yield()),
+        (true, false, true)
+    );
+    assert_eq!(hall.relocation(), Some(&Relocation::Recreate));
+    assert_eq!(stall.relocation(), Some(&Relocation::Disabled));
+    let packets: Vec<&str> = room.methods.iter().map(|it| it.method.packet.as_str()).collect();
+    assert_eq!(packets[..3], ["arena.room.say", "arena.room.view", "arena.room.settle"]);
+    let flags: Vec<_> = cart
+        .methods
+        .iter()
+        .map(|it| (it.activates, it.yields, it.closes))
+        .collect();
+    assert_eq!(
+        flags,
+        [
+            (true, false, false),
+            (false, false, false),
+            (true, false, false),
+            (false, true, true),
+            (false, false, true)
+        ]
+    );
+    let events = &room.subscriptions[0];
+    assert_eq!(
+        (
+            events.channel.as_str(),
+            events.topic.as_str(),
+            events.packet.as_str(),
+            events.yields
+        ),
+        ("room-events", "room.", "arena.room.events", false)
+    );
+    let timers: Vec<_> = room.timers.iter().map(|it| (it.name.as_str(), it.yields)).collect();
+    assert_eq!(timers, [("tick", false), ("bill", true)]);
+    let player = &arena.actors[0];
+    assert_eq!(
+        (room.members.as_slice(), cart.members.as_slice()),
+        ([0].as_slice(), [].as_slice())
+    );
+    assert_eq!(player.stable_type, "arena.player-character");
+    let joins: Vec<_> = player
+        .joins
+        .iter()
+        .map(|it| (it.spot, it.admission.reply.is_some()))
+        .collect();
+    assert_eq!(joins, [(1, true), (2, false)]);
 }

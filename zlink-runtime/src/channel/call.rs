@@ -76,7 +76,7 @@ impl ChannelRoute {
     pub fn new(caller: &impl Caller, channel: ChannelName) -> Self {
         Self(Arc::new(Way::to_channel(
             caller.outbound().clone(),
-            caller.in_turn(),
+            caller.running(),
             channel,
         )))
     }
@@ -110,7 +110,7 @@ impl NodeRoute {
     pub fn new(caller: &impl Caller, mesh: &MeshName, rid: Rid) -> Self {
         Self(Arc::new(Way::to_node(
             caller.outbound().clone(),
-            caller.in_turn(),
+            caller.running(),
             mesh,
             rid,
         )))
@@ -135,8 +135,8 @@ struct Parts {
     method: Method,
     timeout: Option<Duration>,
     metadata: Metadata,
-    /// The first option that was refused; the call ends with it.
-    refused: Option<Box<ArgumentError>>,
+    /// The refused ones of its options as they stand, the timeout and the first of the metadata; the call ends with one.
+    refused: [Option<Box<ArgumentError>>; 2],
 }
 
 impl Parts {
@@ -147,22 +147,28 @@ impl Parts {
             method,
             timeout: None,
             metadata: Metadata::new(),
-            refused: None,
+            refused: [None, None],
         }
     }
 
-    fn refuse(&mut self, error: ArgumentError) {
-        self.refused.get_or_insert_with(|| Box::new(error));
+    fn timeout(&mut self, timeout: Duration) {
+        let [refused, _] = &mut self.refused;
+        match clock::timeout("timeout", timeout) {
+            Ok(timeout) => (self.timeout, *refused) = (Some(timeout), None),
+            Err(error) => *refused = Some(Box::new(error)),
+        }
     }
 
     fn metadata<K: Key>(&mut self, key: K, value: impl std::borrow::Borrow<K::Value>) {
+        let [_, refused] = &mut self.refused;
         if let Err(error) = self.metadata.set(key, value) {
-            self.refuse(error);
+            refused.get_or_insert_with(|| Box::new(error));
         }
     }
 
     fn all_metadata(&mut self, metadata: &Metadata) {
-        self.metadata = metadata.clone();
+        let [_, refused] = &mut self.refused;
+        (self.metadata, *refused) = (metadata.clone(), None);
     }
 
     /// The timeout of a request: the call's own, else the schema's, else the channel's or mesh's, else the host's.
@@ -176,7 +182,7 @@ impl Parts {
 
     #[inline]
     fn exchange(self, timeout: Option<Duration>) -> Result<Exchange, Box<ArgumentError>> {
-        match self.refused {
+        match self.refused.into_iter().flatten().next() {
             Some(refused) => Err(refused),
             None => Ok(Exchange::new(self.way, self.method, self.metadata, timeout)),
         }
@@ -211,10 +217,7 @@ impl<Q: Message, R: Message> RequestCall<Q, R> {
     /// How long the whole call may take, from `.await` to the reply: 1 ms to `i32::MAX` ms, rounded up to whole
     /// milliseconds. Where it is not set, the schema's default holds, else the host's.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        match clock::timeout("timeout", timeout) {
-            Ok(timeout) => self.parts.timeout = Some(timeout),
-            Err(error) => self.parts.refuse(error),
-        }
+        self.parts.timeout(timeout);
         self
     }
 
@@ -224,7 +227,7 @@ impl<Q: Message, R: Message> RequestCall<Q, R> {
         self
     }
 
-    /// Sets all metadata from a prepared bundle, in place of what was set before.
+    /// Sets all metadata from a prepared bundle, in place of what was set before, or refused.
     pub fn all_metadata(mut self, metadata: &Metadata) -> Self {
         self.parts.all_metadata(metadata);
         self
@@ -317,7 +320,7 @@ impl<M: Message> SendCall<M> {
         self
     }
 
-    /// Sets all metadata from a prepared bundle, in place of what was set before.
+    /// Sets all metadata from a prepared bundle, in place of what was set before, or refused.
     pub fn all_metadata(mut self, metadata: &Metadata) -> Self {
         self.parts.all_metadata(metadata);
         self

@@ -1,7 +1,7 @@
 //! What a handler is told beside its message. It must not offer anything that only a Spot may do.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
 
@@ -59,6 +59,8 @@ pub(super) struct Turn {
     pub(super) correlation: Option<u64>,
     /// Made once somebody asks for it.
     pub(super) scope: OnceLock<Box<HandlerScope>>,
+    /// Dies with the turn. Made once somebody calls from it.
+    pub(super) running: OnceLock<Arc<()>>,
 }
 
 impl Turn {
@@ -76,6 +78,11 @@ impl Turn {
 
     pub(super) fn correlation(&self) -> Option<CorrelationId> {
         self.correlation.map(CorrelationId)
+    }
+
+    /// Alive as long as this turn.
+    pub(super) fn running(&self) -> Weak<()> {
+        Arc::downgrade(self.running.get_or_init(Arc::default))
     }
 
     pub(super) fn scope(&self) -> &HandlerScope {
@@ -129,8 +136,8 @@ macro_rules! common {
                 &self.turn.turn.entry.outbound
             }
 
-            fn in_turn(&self) -> bool {
-                true
+            fn running(&self) -> Option<Weak<()>> {
+                Some(self.turn.turn.running())
             }
         }
         impl Caller for $name<'_> {}

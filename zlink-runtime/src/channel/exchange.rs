@@ -23,7 +23,7 @@ use crate::wire::{self, CallHead, OperationRef};
 
 use super::call::Method;
 use super::outbound::{HostState, Outbound};
-use super::own::{LOCAL, OwnPeer};
+use super::own::{Kind, LOCAL, OwnPeer};
 use super::path::PathKind;
 use super::way::{Target, Way};
 
@@ -60,42 +60,42 @@ enum Stage {
 /// Somebody to send to.
 enum Route {
     Link(Arc<PeerLink>),
-    Own(Arc<OwnPeer>),
+    Own(Arc<OwnPeer>, Kind),
 }
 
 impl Route {
     fn id(&self) -> LinkId {
         match self {
             Route::Link(peer) => peer.id(),
-            Route::Own(_) => LOCAL,
+            Route::Own(..) => LOCAL,
         }
     }
 
     fn rid(&self) -> &Rid {
         match self {
             Route::Link(peer) => peer.rid(),
-            Route::Own(own) => own.rid(),
+            Route::Own(own, _) => own.rid(),
         }
     }
 
     fn max_record(&self) -> usize {
         match self {
             Route::Link(peer) => peer.max_record(),
-            Route::Own(own) => own.max_record(),
+            Route::Own(own, _) => own.max_record(),
         }
     }
 
     fn try_send(&self, record: Record<'_>) -> Result<(), Refused> {
         match self {
             Route::Link(peer) => peer.try_send(Lane::Data, record),
-            Route::Own(own) => own.try_send(record),
+            Route::Own(own, kind) => own.try_send(*kind, record),
         }
     }
 
     fn send(&self, record: Vec<u8>) -> BoxFuture<'static, Result<(), Refused>> {
         match self {
             Route::Link(peer) => peer.send(Lane::Data, record),
-            Route::Own(own) => own.send(record),
+            Route::Own(own, kind) => own.send(*kind, record),
         }
     }
 }
@@ -215,7 +215,7 @@ impl Exchange {
     fn begin(&mut self, cx: &mut Context<'_>) -> Step {
         match self.way.outbound.state() {
             HostState::Serving => {}
-            HostState::Draining if self.way.in_turn => {}
+            HostState::Draining if self.way.in_turn() => {}
             _ => return Step::Failed(Outbound::shutting_down().into()),
         }
         let left = self.time_left();
@@ -292,7 +292,14 @@ impl Exchange {
                     ),
                 )),
             },
-            Target::Node(mesh, rid) if rid == mesh.own.rid() => Ok(Some(Route::Own(mesh.own.clone()))),
+            Target::Node(mesh, rid) if rid == mesh.own.rid() => {
+                let kind = match (self.way.in_turn(), self.timeout) {
+                    (true, None) => Kind::Send,
+                    (true, Some(_)) => Kind::Request,
+                    (false, _) => Kind::Outside,
+                };
+                Ok(Some(Route::Own(mesh.own.clone(), kind)))
+            }
             Target::Node(mesh, rid) => match mesh.path.links.find(rid) {
                 Lookup::Ready(peer) => Ok(Some(Route::Link(peer))),
                 Lookup::Known => Ok(None),
@@ -314,7 +321,7 @@ impl Exchange {
     /// Waits for somebody: for a server of a ClientServer channel as long as the call lasts, for the link of a known
     /// node one second.
     fn find_route(&mut self, ended: Vec<LinkId>) -> BoxFuture<'static, Result<Route, Error>> {
-        let (outbound, in_turn) = (self.way.outbound.clone(), self.way.in_turn);
+        let (outbound, in_turn) = (self.way.outbound.clone(), self.way.in_turn());
         let deadline = self.send_deadline();
         let (text, kind, limit, target) = match &self.way.target {
             Target::Channel(path) => {
@@ -409,7 +416,7 @@ impl Exchange {
                             None => return Step::Failed(refusal(Refused::Closed)),
                         },
                         (_, Route::Link(_)) => return self.wait_for_route(ended, cx),
-                        (_, Route::Own(_)) => return Step::Failed(Outbound::shutting_down().into()),
+                        (_, Route::Own(..)) => return Step::Failed(Outbound::shutting_down().into()),
                     }
                 }
             }
@@ -420,13 +427,13 @@ impl Exchange {
     /// for permits may be what keeps the jobs that hold them from starting.
     fn would_wait_in_vain(&self, route: &Route) -> bool {
         match (route, self.way.send_timeout()) {
-            (Route::Own(own), Some(limit)) => self.timeout.is_none() && self.way.in_turn && own.is_stalled(limit),
+            (Route::Own(own, Kind::Send), Some(limit)) => own.is_stalled(limit),
             _ => false,
         }
     }
 
     fn wait_for_room(&mut self, route: &Route, record: Vec<u8>) -> BoxFuture<'static, Result<(), Refused>> {
-        let (outbound, in_turn) = (self.way.outbound.clone(), self.way.in_turn);
+        let (outbound, in_turn) = (self.way.outbound.clone(), self.way.in_turn());
         let (room, link, deadline) = (route.send(record), route.id(), self.send_deadline());
         let path = match &self.way.target {
             Target::Channel(path) => Some(path.clone()),
@@ -463,7 +470,7 @@ impl Exchange {
     fn number_at(&self, route: &Route) -> Option<u32> {
         match route {
             Route::Link(peer) => peer.operation(self.way.channel.as_ref(), self.method.packet(), self.method.hash()),
-            Route::Own(_) => None,
+            Route::Own(..) => None,
         }
     }
 

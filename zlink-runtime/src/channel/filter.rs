@@ -4,7 +4,7 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
 use crate::error::HandlerError;
@@ -236,8 +236,8 @@ impl sealed::Caller for FilterContext<'_> {
         &self.turn().entry.outbound
     }
 
-    fn in_turn(&self) -> bool {
-        true
+    fn running(&self) -> Option<Weak<()>> {
+        Some(self.turn().running())
     }
 }
 

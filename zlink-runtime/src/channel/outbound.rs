@@ -25,8 +25,8 @@ pub(crate) mod sealed {
         /// The calling side of its host.
         fn outbound(&self) -> &super::Outbound;
 
-        /// Whether it is a running handler, which may still call while its host drains.
-        fn in_turn(&self) -> bool;
+        /// Of a handler, which may still call while its host drains: alive as long as its turn.
+        fn running(&self) -> Option<std::sync::Weak<()>>;
     }
 }
 

@@ -23,6 +23,9 @@ pub(crate) enum PathKind {
     ServerOnly,
 }
 
+/// Picks in which selection may come to somebody whose link has not ended.
+const PICKS: usize = 8;
+
 /// What a MeshNode was told of time, where it was.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Timeouts {
@@ -178,12 +181,9 @@ impl ChannelPath {
     /// The same without links that have ended, which selection hears of in a moment.
     pub(crate) fn pick_but(&self, ended: &[LinkId]) -> Option<Arc<PeerLink>> {
         let works = |peer: &Arc<PeerLink>| !ended.contains(&peer.id());
-        let others = || {
-            let seen = self.seen.lock();
-            let mut links = seen.candidates.iter().map(|(.., link)| link);
-            links.find(|link| works(link)).cloned()
-        };
-        self.pick().filter(works).or_else(others)
+        let picked = (0..PICKS).find_map(|_| self.pick().filter(works));
+        // A light one may not come for thousands of picks.
+        picked.or_else(|| self.selector.other(works))
     }
 
     /// Waits for a server whose link is none of those that have ended. Dropping the future is harmless.

@@ -1,7 +1,7 @@
 //! The way from one caller to a channel's servers or to a node: found once, shared by all calls that take it. It must not
 //! know which server a call gets, nor what it carries.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::error::{Error, ErrorKind};
@@ -16,8 +16,8 @@ use super::path::ChannelPath;
 #[derive(Debug)]
 pub(super) struct Way {
     pub(super) outbound: Outbound,
-    /// Whether the caller is a running handler.
-    pub(super) in_turn: bool,
+    /// Alive as long as the turn of the caller, where that is a handler.
+    turn: Option<Weak<()>>,
     /// Of a channel; none for Node direct.
     pub(super) channel: Option<Hashed<ChannelName>>,
     pub(super) target: Target,
@@ -33,7 +33,7 @@ pub(super) enum Target {
 }
 
 impl Way {
-    pub(super) fn to_channel(outbound: Outbound, in_turn: bool, channel: ChannelName) -> Self {
+    pub(super) fn to_channel(outbound: Outbound, turn: Option<Weak<()>>, channel: ChannelName) -> Self {
         let target = match outbound.channel(&channel) {
             Some(path) => Target::Channel(path),
             None => {
@@ -43,13 +43,13 @@ impl Way {
         };
         Self {
             outbound,
-            in_turn,
+            turn,
             channel: Some(Hashed::new(channel)),
             target,
         }
     }
 
-    pub(super) fn to_node(outbound: Outbound, in_turn: bool, mesh: &MeshName, rid: Rid) -> Self {
+    pub(super) fn to_node(outbound: Outbound, turn: Option<Weak<()>>, mesh: &MeshName, rid: Rid) -> Self {
         let target = match outbound.mesh(mesh) {
             Some(mesh) => Target::Node(mesh, rid),
             None => {
@@ -59,15 +59,20 @@ impl Way {
         };
         Self {
             outbound,
-            in_turn,
+            turn,
             channel: None,
             target,
         }
     }
 
+    /// Whether the caller is a handler that runs. A client that it leaves behind calls from outside.
+    pub(super) fn in_turn(&self) -> bool {
+        self.turn.as_ref().is_some_and(|turn| turn.strong_count() > 0)
+    }
+
     /// The same caller's way to another channel.
     pub(super) fn on(&self, channel: ChannelName) -> Self {
-        Self::to_channel(self.outbound.clone(), self.in_turn, channel)
+        Self::to_channel(self.outbound.clone(), self.turn.clone(), channel)
     }
 
     /// The timeout of requests there where neither call nor schema gives one.
@@ -89,6 +94,6 @@ impl Way {
         };
         // A turn that waits keeps its place: turns that wait for each other's, here or on other hosts, end by this alone.
         own.or(self.outbound.send_timeout())
-            .or(self.in_turn.then_some(GATED_SEND_TIMEOUT))
+            .or(self.in_turn().then_some(GATED_SEND_TIMEOUT))
     }
 }

@@ -9,7 +9,7 @@ use crate::error::StartError;
 use crate::limit::{DRAIN_TIME, REQUEST_TIMEOUT};
 use crate::location::{BootClock, LocationTiming, StoreSource};
 use crate::random::Random;
-use crate::transport::{LinkConfig, LinkTransport, Transport};
+use crate::transport::{LinkConfig, LinkProfile, LinkTransport, Transport};
 
 use super::location::LocationOptions;
 use super::{ClientServerBuilder, Host, MeshBuilder, start};
@@ -46,6 +46,9 @@ pub struct HostBuilder {
     pub(super) channels: Vec<ClientServerBuilder>,
     pub(super) filters: Vec<Arc<dyn AnyFilter>>,
     pub(super) max_queued_jobs: u32,
+    /// Where the number was chosen by name.
+    pub(super) job_profile: Option<JobProfile>,
+    pub(super) link_profile: LinkProfile,
     pub(super) pause_percent: u8,
     pub(super) resume_percent: u8,
     pub(super) request_timeout: Duration,
@@ -65,6 +68,8 @@ impl Default for HostBuilder {
             channels: Vec::new(),
             filters: Vec::new(),
             max_queued_jobs: JobProfile::default().jobs(),
+            job_profile: Some(JobProfile::default()),
+            link_profile: LinkProfile::default(),
             pause_percent: 80,
             resume_percent: 60,
             request_timeout: REQUEST_TIMEOUT,
@@ -101,13 +106,20 @@ impl HostBuilder {
 
     /// How many jobs the whole host lets wait before their handlers start, by profile. `Balanced` where it is not set.
     pub fn job_profile(mut self, profile: JobProfile) -> Self {
-        self.max_queued_jobs = profile.jobs();
+        (self.max_queued_jobs, self.job_profile) = (profile.jobs(), Some(profile));
         self
     }
 
     /// The same as an exact number, at least 1. What exceeds it stays in the links, and at the senders.
     pub fn max_queued_jobs(mut self, jobs: u32) -> Self {
-        self.max_queued_jobs = jobs;
+        (self.max_queued_jobs, self.job_profile) = (jobs, None);
+        self
+    }
+
+    /// How many bytes the links of the host hold, by profile. `Balanced` where it is not set. It has nothing to do with
+    /// how many jobs may wait: a link counts what it still holds, a host what it has taken and not begun.
+    pub fn link_profile(mut self, profile: LinkProfile) -> Self {
+        self.link_profile = profile;
         self
     }
 

@@ -1,7 +1,5 @@
 //! What MeshNodes and ClientServer channels are told alike: where they listen, whom they dial, what a link may hold.
 
-use crate::limit::LINK_BUDGET_BYTES;
-
 /// The part of a registration that concerns sockets.
 #[derive(Debug)]
 pub(super) struct SocketOptions {
@@ -10,7 +8,8 @@ pub(super) struct SocketOptions {
     /// Endpoints, and the RID that is expected at each.
     pub(super) connect: Vec<(String, Option<Vec<u8>>)>,
     pub(super) max_message: usize,
-    pub(super) link_budget: usize,
+    /// As the host's profile says, where it is not set.
+    pub(super) link_budget: Option<usize>,
     pub(super) receive_budget: Option<usize>,
     pub(super) security_identity: String,
     /// Kept out of the Location Store.
@@ -24,7 +23,7 @@ impl SocketOptions {
             advertise: None,
             connect: Vec::new(),
             max_message,
-            link_budget: LINK_BUDGET_BYTES,
+            link_budget: None,
             receive_budget: None,
             security_identity: String::new(),
             manual: false,
@@ -32,7 +31,7 @@ impl SocketOptions {
     }
 
     /// For sending, and for receiving.
-    pub(super) fn budgets(&self) -> (usize, Option<usize>) {
+    pub(super) fn budgets(&self) -> (Option<usize>, Option<usize>) {
         (self.link_budget, self.receive_budget)
     }
 }
@@ -76,11 +75,12 @@ macro_rules! socket_methods {
             self
         }
 
-        /// Bytes that each link holds for sending before senders wait: 4 MiB where it is not set. What waits goes before a
+        /// Bytes that each link holds for sending before senders wait: what the host's
+        /// [`link_profile`](crate::HostBuilder::link_profile) says where it is not set. What waits goes before a
         /// probe and its answer, and a link ends after 15 s without one: over a network that carries less than this in
         /// some seconds, set less.
         pub fn link_budget(mut self, bytes: usize) -> Self {
-            self.socket.link_budget = bytes;
+            self.socket.link_budget = Some(bytes);
             self
         }
 

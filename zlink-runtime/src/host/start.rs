@@ -7,14 +7,14 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
 use crate::channel::{
-    ChannelPath, ChannelServer, Filters, HostState, Inbound, InboundConfig, MeshPath, NodeServer, Outbound, OwnPeer,
-    PathKind, Queue, Timeouts,
+    ChannelPath, ChannelServer, Filters, HostState, Inbound, InboundConfig, MeshPath, NodeServer, Outbound, OwnLines,
+    OwnPeer, PathKind, Queue, Timeouts,
 };
 use crate::error::{ConfigError, ErrorKind, StartError};
 use crate::execution::Workers;
 use crate::id::{Generation, Rid};
 use crate::limit::DESCRIPTOR_BYTES;
-use crate::mesh::{Links, LinksConfig, NodeInfo, NodeState, ObjectRole, Operations, Scope};
+use crate::mesh::{Links, LinksConfig, NodeInfo, NodeState, ObjectRole, Operations, ReceiveFlow, Scope};
 use crate::message::codec;
 use crate::permit::HostPermits;
 use crate::random::Random;
@@ -23,7 +23,7 @@ use crate::transport::{Endpoint, Transport};
 use super::location::Location;
 use super::status::Sequence;
 use super::validate::{ChannelPlan, Listen, MeshPlan, validate};
-use super::{Channel, Host, HostBuilder, Inner, Mesh, MeshBuilder, shutdown, stall};
+use super::{Channel, Host, HostBuilder, Inner, Mesh, MeshBuilder, Profiles, pressure, shutdown, stall};
 
 /// More than the head of a service record has.
 const HEAD_BYTES: usize = 64;
@@ -36,6 +36,9 @@ struct Ground {
     outbound: Outbound,
     filters: Filters,
     permits: HostPermits,
+    flow: ReceiveFlow,
+    /// Of a link for which none is set.
+    link_budget: usize,
     workers: Workers,
     runtime: Handle,
     transport: Arc<dyn Transport>,
@@ -52,6 +55,10 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     let (drain_timeout, workers) = (builder.drain_timeout, builder.workers.unwrap_or(threads));
     let (transport, random) = (builder.transport.clone(), builder.random.clone());
     let (watchdog, filters) = (builder.watchdog, builder.filters.clone().into());
+    let profiles = Profiles {
+        jobs: builder.job_profile,
+        links: builder.link_profile,
+    };
     let plan = validate(builder).map_err(StartError::new)?;
     let mut location = match plan.location {
         None => None,
@@ -66,6 +73,8 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         outbound: Outbound::new(request_timeout, send_timeout),
         filters,
         permits: HostPermits::with_limits(plan.limits),
+        flow: ReceiveFlow::new(),
+        link_budget: profiles.links.budget(),
         workers: Workers::spawn(&runtime, workers),
         runtime,
         transport,
@@ -78,6 +87,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         let problem = format!("the watchdog gets no thread: {error}");
         ground.mistakes.push(ConfigError::new("host", problem));
     }
+    let lines = OwnLines::new(ground.permits.clone());
     let mut meshes = Vec::new();
     let mut mesh_paths = Vec::new();
     let (mut published, mut searching) = (Vec::new(), Vec::new());
@@ -96,7 +106,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
             published.push(mesh.links.clone());
             searching.push(mesh.links.clone());
         }
-        let own = OwnPeer::new(rid, &mesh.inbound, max_record, ground.permits.clone());
+        let own = OwnPeer::new(rid, &mesh.inbound, max_record, lines.clone());
         mesh_paths.push((Arc::new(path), Arc::new(own)));
         meshes.push((mesh, connect));
     }
@@ -129,15 +139,10 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     }
     let tasks = vec![
         ground.runtime.spawn(ground.outbound.pending().clone().run_deadlines()),
+        ground
+            .runtime
+            .spawn(pressure::watch(ground.permits.clone(), ground.flow.clone())),
         ground.runtime.spawn(stall::watch(ground.permits.clone())),
-        ground.runtime.spawn(announce_flow(
-            ground.permits.clone(),
-            meshes.iter().map(|(mesh, _)| mesh.links.clone()).collect(),
-            channels
-                .iter()
-                .filter_map(|(channel, _)| Some(channel.server.as_ref()?.0.clone()))
-                .collect(),
-        )),
     ];
     // Everything that a peer may ask for is there: now peers may come.
     for links in meshes
@@ -169,6 +174,8 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         runtime: ground.runtime,
         outbound: ground.outbound,
         permits: ground.permits,
+        flow: ground.flow,
+        profiles,
         workers: Mutex::new(Some(ground.workers)),
         meshes: meshes.into_iter().map(|(mesh, _)| mesh).collect(),
         channels: channels.into_iter().map(|(channel, _)| channel).collect(),
@@ -198,10 +205,11 @@ impl Ground {
     fn links(
         &mut self,
         mut info: NodeInfo,
-        (budget, receive_budget): (usize, Option<usize>),
+        (budget, receive_budget): (Option<usize>, Option<usize>),
         upcall: Arc<Inbound>,
     ) -> Links {
-        let place = info.scope.to_string();
+        let scope = info.scope.clone();
+        let place = scope.to_string();
         match upcall.operations() {
             Ok(operations) => info.operations = operations,
             Err(problem) => self.mistakes.push(ConfigError::new(&place, problem)),
@@ -221,7 +229,9 @@ impl Ground {
             info,
             transport: self.transport.clone(),
             permits: self.permits.clone(),
-            budget,
+            // Over the links of a client only answers come.
+            flow: Some(self.flow.clone()).filter(|_| !matches!(scope, Scope::ChannelClient(_))),
+            budget: budget.unwrap_or(self.link_budget),
             receive_budget,
             upcall,
             runtime: self.runtime.clone(),
@@ -421,19 +431,5 @@ fn sorted<T: Ord>(mut list: Vec<T>) -> Vec<T> {
 impl Channel {
     pub(super) fn links(&self) -> impl Iterator<Item = &Links> {
         self.server.iter().map(|(links, _)| links).chain(&self.client)
-    }
-}
-
-/// Tells every socket on which requests arrive whether this host wants more, whenever that changes.
-async fn announce_flow(permits: HostPermits, meshes: Vec<Links>, servers: Vec<Links>) {
-    let mut watch = permits.watch();
-    while let Some(flow) = watch.changed().await {
-        for links in meshes.iter().chain(&servers) {
-            links.announce(flow);
-        }
-        tracing::info!(
-            target: "zlink::runtime", event_id = "zlink.runtime.host.pressure_changed",
-            state = if flow.paused { "paused" } else { "running" }, version = flow.version
-        );
     }
 }

@@ -8,17 +8,20 @@ use tokio::time::Instant;
 
 use crate::channel::HostState;
 use crate::clock;
+use crate::transport::LinkProfile;
 
 use super::Host;
 use super::location::{Location, LocationStatus};
 use super::shutdown::ShutdownError;
-use super::stall;
+use super::{JobProfile, stall};
 
 #[cfg(feature = "testing")]
 mod testing;
 mod topology;
 
-pub use topology::{PeerStatus, TargetStatus, TopologyKind, TopologyPhase, TopologyReason, TopologyStatus};
+pub use topology::{
+    LinksStatus, PeerStatus, TargetStatus, TopologyKind, TopologyPhase, TopologyReason, TopologyStatus,
+};
 pub(super) use topology::{Sequence, channel, mesh};
 
 /// The lifecycle of a host.
@@ -51,6 +54,8 @@ pub struct HostStatus {
     pub stopped: Option<Result<(), ShutdownError>>,
     /// Its job queue.
     pub jobs: JobQueueStatus,
+    /// What its links were given to hold, where they were given nothing else.
+    pub link_profile: LinkProfile,
     /// Requests of this host that wait for replies.
     pub waiting_requests: usize,
     /// Requests of this host that ended at their deadlines, since it started.
@@ -72,8 +77,12 @@ impl HostStatus {
 /// The permits of a host, at one moment: `in_use = reserved + queued`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobQueueStatus {
+    /// The profile that the limit comes from, where it is none of the host's own.
+    pub profile: Option<JobProfile>,
     /// Permits there are.
     pub limit: u32,
+    /// How many of them are kept for what handlers send to objects of their own host.
+    pub reserve: u32,
     /// Permits in use at which peers are asked to pause.
     pub pause_count: u32,
     /// Permits in use at which they are asked to go on.
@@ -88,7 +97,9 @@ pub struct JobQueueStatus {
     pub paused_total: Duration,
     /// How often that changed.
     pub transitions: u64,
-    /// Whether all permits have been in use for 5 s and no job has started in that time: handlers may be waiting for each
+    /// How often a link that lives could not be told.
+    pub failed_applies: u64,
+    /// Whether all permits but those of the reserve have been in use for 5 s and no job has started in that time: handlers may be waiting for each
     /// other. A warning with the event ID `zlink.runtime.host.saturation_stall` told of it.
     pub stalled: bool,
 }
@@ -124,7 +135,9 @@ impl Host {
                 HostState::Stopped => HostPhase::Stopped,
             },
             jobs: JobQueueStatus {
+                profile: self.0.profiles.jobs,
                 limit: counts.limits.max(),
+                reserve: counts.limits.reserve(),
                 pause_count: counts.limits.pause_count(),
                 resume_count: counts.limits.resume_count(),
                 reserved: counts.reserved,
@@ -132,8 +145,10 @@ impl Host {
                 paused: counts.flow.paused,
                 paused_total: counts.paused_time,
                 transitions: counts.flow.version,
+                failed_applies: self.0.flow.failures(),
                 stalled: stall::is_stalled(&counts),
             },
+            link_profile: self.0.profiles.links,
             waiting_requests: self.0.outbound.pending().len(),
             request_timeouts: self.0.outbound.pending().timeouts(),
             location: self.0.location.as_ref().map(Location::status),

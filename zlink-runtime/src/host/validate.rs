@@ -107,6 +107,12 @@ pub(super) fn validate(host: HostBuilder) -> Result<Plan, Vec<ConfigError>> {
         .into_iter()
         .filter_map(|one| channel_plan(one, store, &mut mistakes))
         .collect();
+    // Only there can a turn send to an object of its own host.
+    let has_own = |mesh: &MeshPlan| !mesh.registered.node.is_empty() || mesh.registered.role == ObjectRole::Server;
+    let limits = match meshes.iter().any(has_own) {
+        true => limits.map(PermitLimits::with_reserve),
+        false => limits,
+    };
     match limits {
         Some(limits) if mistakes.0.is_empty() => Ok(Plan {
             limits,
@@ -366,7 +372,7 @@ fn handler_mistakes<'a, T: 'a>(place: &str, handlers: impl Iterator<Item = &'a H
 }
 
 fn common_mistakes(place: &str, socket: &SocketOptions, mistakes: &mut Mistakes) {
-    if socket.link_budget == 0 {
+    if socket.link_budget == Some(0) {
         mistakes.add(
             place,
             "link_budget is 0 bytes, so nothing could be sent; give at least 1",

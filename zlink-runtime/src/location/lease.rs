@@ -13,6 +13,7 @@ use super::Revision;
 mod keeper;
 mod own;
 mod records;
+mod taken;
 mod watch;
 
 pub(crate) use keeper::{HostLease, LeaseConfig, LeasePhase};

@@ -2,11 +2,19 @@
 //!
 //! `lease/<owner>` · `node/<mesh>/<rid>` and `server/<channel>/<rid>` with their stamps `stamp/node/<mesh>` and
 //! `stamp/server/<channel>`. Names are percent-encoded byte for byte, so no two of them ever meet in one key.
+//!
+//! `s:<length>:<id>` is the authority of a Spot, and of an owner: `r/<owner>/<that>` what it has, `taken/<owner>/<that>` what
+//! was taken from it, `writer/<owner>` its last batch. `capacity/<rid>` counts the Spots of a node,
+//! `capacity/<rid>/<kind>/<type>` those of one type. `terminal/<rid>/<lifecycle>/<operation>` is how a creation ended.
 
 use std::fmt;
 
 use super::Key;
 use crate::error::ArgumentError;
+use crate::id::{Rid, SpotId, SpotKind, SpotType};
+
+/// What the key of every lease begins with.
+pub(crate) const LEASES: &str = "lease/";
 
 /// One run of one host, as the store knows it: 16 random bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -29,7 +37,47 @@ impl OwnerId {
     /// Where its lease is.
     pub(crate) fn lease_key(self) -> Key {
         // 38 bytes: always a key.
-        key(format!("lease/{self}"))
+        key(format!("{LEASES}{self}"))
+    }
+
+    /// The owner whose lease is there, if one is.
+    pub(crate) fn of_lease(key: &Key) -> Option<Self> {
+        let digits = key.as_str().strip_prefix(LEASES)?.as_bytes();
+        let mut bytes = [0; 16];
+        if digits.len() != 2 * bytes.len() {
+            return None;
+        }
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+            *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+        }
+        let owner = Self(bytes);
+        // No other spelling of it is its key.
+        (owner.lease_key() == *key).then_some(owner)
+    }
+
+    /// Names its last batch over authority: whoever reads it knows which of several attempts was applied.
+    pub(super) fn writer_key(self) -> Key {
+        key(format!("writer/{self}"))
+    }
+
+    /// What every key in the index of what it owns begins with.
+    pub(super) fn index_prefix(self) -> String {
+        format!("r/{self}/")
+    }
+
+    /// The entry of `authority` in that index.
+    pub(super) fn index_key(self, authority: &Key) -> Key {
+        key(format!("r/{self}/{authority}"))
+    }
+
+    /// What every key of what was taken from it begins with.
+    pub(super) fn taken_prefix(self) -> String {
+        format!("taken/{self}/")
+    }
+
+    /// Says that `authority` was taken from it.
+    pub(super) fn taken_key(self, authority: &Key) -> Key {
+        key(format!("taken/{self}/{authority}"))
     }
 }
 
@@ -80,6 +128,46 @@ impl ListName {
     }
 }
 
+/// What the keys of all Spots begin with. Other objects have another letter, and an ID of theirs never meets one of these.
+pub(super) const SPOTS: &str = "s:";
+
+/// The authority of a Spot: at most 2 + 4 + 3 × 255 bytes.
+pub(super) fn spot_key(id: &SpotId) -> Key {
+    let text = id.as_str();
+    key(format!("{SPOTS}{}:{}", text.len(), encoded(text.as_bytes())))
+}
+
+/// How many Spots the node has.
+///
+/// # Errors
+/// Where the RID is so long that there is no key.
+pub(super) fn capacity_key(node: &Rid) -> Result<Key, ArgumentError> {
+    Key::new(format!("capacity/{}", encoded(node.as_bytes())))
+}
+
+/// How many of them are of that type.
+///
+/// # Errors
+/// Where RID and type are so long that there is no key.
+pub(super) fn type_capacity_key(node: &Rid, kind: SpotKind, of_type: &SpotType) -> Result<Key, ArgumentError> {
+    let kind = match kind {
+        SpotKind::Entry => 'e',
+        SpotKind::User => 'u',
+        SpotKind::Instance => 'i',
+    };
+    let (node, of_type) = (encoded(node.as_bytes()), encoded(of_type.as_str().as_bytes()));
+    Key::new(format!("capacity/{node}/{kind}/{of_type}"))
+}
+
+/// How an operation ended that was to create something: at most 9 + 765 + 1 + 16 + 1 + 32 bytes.
+pub(super) fn terminal_key(source: &Rid, lifecycle: u64, operation: [u8; 16]) -> Key {
+    let operation = u128::from_be_bytes(operation);
+    key(format!(
+        "terminal/{}/{lifecycle:016x}/{operation:032x}",
+        encoded(source.as_bytes())
+    ))
+}
+
 fn key(text: String) -> Key {
     Key::new(&text).unwrap_or_else(|_| unreachable!("{text:?} is a key by construction"))
 }
@@ -116,6 +204,23 @@ mod tests {
             "node/a%20b%2F%C3%BC/%FF~"
         );
         assert_eq!(OwnerId::new([0xa0; 16]).lease_key().as_str().len(), 38);
+    }
+
+    #[test]
+    fn the_owner_of_a_lease_is_read_from_its_key_alone() {
+        let owner = OwnerId::new([0xa0; 16]);
+        let of = |key: &str| OwnerId::of_lease(&Key::new(key).unwrap());
+        let text = "a0".repeat(16);
+        assert_eq!(OwnerId::of_lease(&owner.lease_key()), Some(owner));
+        for other in [
+            format!("lease/{}", text.to_uppercase()),
+            format!("lease/{text}0"),
+            format!("lease/+{}", &text[1..]),
+            format!("node/{text}"),
+            "lease/".to_owned(),
+        ] {
+            assert_eq!(of(&other), None, "{other}");
+        }
     }
 
     proptest! {

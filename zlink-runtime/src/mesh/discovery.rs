@@ -17,7 +17,7 @@ use crate::clock;
 use crate::limit::READ_KEYS;
 use crate::location::{
     HostLease, Key, LeaseSeen, LeaseWatch, ListName, LocationStore, OwnerId, Revision, Standing, StoreError, Stored,
-    read_list,
+    read_list, within,
 };
 
 use crate::random::Random;
@@ -26,6 +26,9 @@ use super::descriptor::{self, Descriptor};
 use super::info::Scope;
 use super::links::Links;
 
+use stray::Strays;
+
+mod stray;
 mod sweep;
 
 /// What this host knows of the store.
@@ -56,6 +59,7 @@ impl Discovery {
         let (tell, state) = watch::channel(DiscoveryState::default());
         let searching = Searching {
             watch: LeaseWatch::new(lease.config().timing),
+            strays: Strays::new(clock::now(), random.bits()),
             lease,
             searches,
             random,
@@ -172,6 +176,7 @@ struct Searching {
     lease: Arc<HostLease>,
     searches: Vec<Search>,
     watch: LeaseWatch,
+    strays: Strays,
     random: Random,
     state: watch::Sender<DiscoveryState>,
 }
@@ -245,7 +250,7 @@ impl Searching {
                 Some(search) if search.read != Some(stamp) => search.list.clone(),
                 _ => continue,
             };
-            let snapshot = within(self.timeout(), read_list(self.store(), &list)).await?;
+            let snapshot = read_list(self.store(), &list, self.timeout()).await?;
             match (self.searches.get_mut(at), snapshot) {
                 (Some(search), Some(snapshot)) => {
                     search.take(snapshot);
@@ -259,17 +264,19 @@ impl Searching {
         let (watch, own) = (&self.watch, self.lease.config().owner);
         let is_there = |descriptor: &Descriptor| match watch.standing(&descriptor.owner) {
             _ if descriptor.owner == own => true,
-            Some(Standing::Alive { generation }) => descriptor.lease.is_none_or(|lease| lease == generation),
+            Some(Standing::Alive { generation, .. }) => descriptor.lease.is_none_or(|lease| lease == generation),
             _ => false,
         };
         for search in self.searches.iter_mut().filter(|search| search.read.is_some()) {
             search.tell(is_there);
         }
+        self.look_for_strays().await;
         self.sweep().await;
         Ok(complete)
     }
 
-    /// Reads the leases of those hosts that have appeared, and watches nobody else but those that have descriptors.
+    /// Reads the leases of those hosts that have appeared, and watches nobody else but those that have descriptors, and
+    /// the strays.
     async fn watch_new_owners(&mut self) -> Result<(), StoreError> {
         let own = self.lease.config().owner;
         let owners: BTreeSet<OwnerId> = self
@@ -277,6 +284,7 @@ impl Searching {
             .iter()
             .flat_map(|search| &search.found)
             .map(|found| found.descriptor.owner)
+            .chain(self.strays.suspects())
             .filter(|owner| *owner != own)
             .collect();
         self.watch.retain(|owner| owners.contains(owner));
@@ -315,14 +323,6 @@ impl Searching {
 
     fn timeout(&self) -> Duration {
         self.lease.config().timing.renew_timeout
-    }
-}
-
-/// Ends an operation of the store that takes too long.
-async fn within<T>(timeout: Duration, operation: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
-    match tokio::time::timeout(timeout, operation).await {
-        Ok(result) => result,
-        Err(_) => Err(StoreError::DeadlineExceeded(format!("no answer within {timeout:?}"))),
     }
 }
 

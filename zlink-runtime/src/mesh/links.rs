@@ -24,6 +24,7 @@ use crate::transport::{
 use crate::wire::{self, NodeState};
 
 use super::discovered::{Discovered, Listed};
+use super::flow::ReceiveFlow;
 use super::info::{NodeInfo, Scope};
 use super::intent::{self, Intent};
 use super::peer::PeerLink;
@@ -41,6 +42,8 @@ pub(crate) struct LinksConfig {
     pub(crate) info: NodeInfo,
     pub(crate) transport: Arc<dyn Transport>,
     pub(crate) permits: HostPermits,
+    /// What peers are told, where they send requests.
+    pub(crate) flow: Option<ReceiveFlow>,
     pub(crate) budget: usize,
     pub(crate) receive_budget: Option<usize>,
     pub(crate) upcall: Arc<dyn Upcall>,
@@ -66,7 +69,7 @@ pub(super) struct Inner {
     pub(super) table: Mutex<Table>,
     /// Every link that has not ended, admitted or not.
     open: Mutex<BTreeMap<LinkId, Arc<dyn Link>>>,
-    flow: Mutex<Flow>,
+    flow: Option<ReceiveFlow>,
     intents: Mutex<Vec<(Arc<Intent>, JoinHandle<()>)>>,
     pub(super) discovered: Discovered,
     /// Counts the changes of what this side publishes.
@@ -109,7 +112,7 @@ impl Links {
             random: config.random,
             table: Mutex::new(Table::new(keyed_by_link)),
             open: Mutex::new(BTreeMap::new()),
-            flow: Mutex::new(Flow::default()),
+            flow: config.flow,
             intents: Mutex::new(Vec::new()),
             discovered: Discovered::default(),
             revision,
@@ -301,19 +304,19 @@ impl Links {
         true
     }
 
-    /// Tells every peer this host's receive flow, and later links at once.
-    pub(crate) fn announce(&self, flow: Flow) {
-        {
-            let mut known = self.0.flow.lock();
-            if known.version >= flow.version && known.version != 0 {
-                return;
-            }
-            *known = flow;
-        }
-        let open: Vec<_> = self.0.open.lock().values().cloned().collect();
-        for link in open {
-            link.announce(flow);
-        }
+    /// Bytes that each link holds per direction.
+    pub(crate) fn budget(&self) -> usize {
+        self.0.budget
+    }
+
+    /// Every link that has not ended.
+    pub(crate) fn open_links(&self) -> Vec<Arc<dyn Link>> {
+        self.0.open.lock().values().cloned().collect()
+    }
+
+    /// The flow that peers were told last; `None` where they send no requests.
+    pub(crate) fn told_flow(&self) -> Option<Flow> {
+        self.0.flow.as_ref().map(ReceiveFlow::told)
     }
 
     /// The peers that are listed: who is linked, and who is wanted.
@@ -462,17 +465,21 @@ impl Inner {
             budget: self.budget,
             receive_budget: self.receive_budget,
             permits: self.permits.clone(),
-            flow: *self.flow.lock(),
+            flow: self.flow.as_ref().map(ReceiveFlow::told).unwrap_or_default(),
         }
     }
 
     pub(super) fn remember(&self, link: &Arc<dyn Link>) {
         self.open.lock().insert(link.id(), link.clone());
-        // A change between the offer and this line was not told to this link.
-        link.announce(*self.flow.lock());
+        if let Some(flow) = &self.flow {
+            flow.enter(link);
+        }
     }
 
     pub(super) fn forget_sink(&self, link: LinkId) {
+        if let Some(flow) = &self.flow {
+            flow.leave(link);
+        }
         self.open.lock().remove(&link);
         self.changed.notify_waiters();
     }

@@ -2,7 +2,7 @@
 //!
 //! While nobody waits, grant and return are one compare-and-swap. It knows no runtime: wakers and a clock are given.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use slab::Slab;
 
 use super::limits::PermitLimits;
 use super::word::Word;
-use super::{Closed, Flow, PermitStatus};
+use super::{Closed, Flow, HostPermits, PermitStatus};
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Mutex, lock};
 
@@ -24,15 +24,21 @@ pub(super) struct Core {
     started: AtomicBool,
     slow: Mutex<Slow>,
     clock: fn() -> Instant,
+    /// Who may keep a permit from one job of a restored backlog to the next; `None` in these permits themselves.
+    keepers: Option<HostPermits>,
 }
 
-/// Under the lock. The word is `slow` exactly while somebody waits or `closed` is set.
+/// Under the lock. The word is `slow` exactly while somebody waits, some of the reserve is lent, or `closed` is set.
 struct Slow {
     closed: bool,
     next: Ticket,
     waiting: BTreeMap<Ticket, Waiter>,
+    /// Those of them that may have of the reserve.
+    turns: BTreeSet<Ticket>,
     /// Granted to a source that has not come for it yet.
-    granted: BTreeMap<Ticket, u32>,
+    granted: BTreeMap<Ticket, Granted>,
+    /// How many of the reserve are in use.
+    lent: u32,
     flow: Flow,
     watchers: Slab<Option<Waker>>,
     paused_since: Option<Instant>,
@@ -43,6 +49,23 @@ struct Slow {
 struct Waiter {
     want: u32,
     waker: Waker,
+}
+
+/// What somebody asks for.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    /// At most so many, at least one.
+    pub(super) count: u32,
+    /// Whether it may be of the reserve.
+    pub(super) for_turn: bool,
+}
+
+/// Permits that were granted together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Granted {
+    pub(super) count: u32,
+    /// Whether they are of the reserve.
+    pub(super) lent: bool,
 }
 
 /// Wakes when dropped: outside the lock.
@@ -56,12 +79,14 @@ impl Drop for Wakes {
 }
 
 impl Core {
-    pub(super) fn new(limits: PermitLimits, clock: fn() -> Instant) -> Self {
+    pub(super) fn new(limits: PermitLimits, keepers: Option<HostPermits>, clock: fn() -> Instant) -> Self {
         let slow = Slow {
             closed: false,
             next: 0,
             waiting: BTreeMap::new(),
+            turns: BTreeSet::new(),
             granted: BTreeMap::new(),
+            lent: 0,
             flow: Flow::default(),
             watchers: Slab::new(),
             paused_since: None,
@@ -74,11 +99,21 @@ impl Core {
             started: AtomicBool::new(true),
             slow: Mutex::new(slow),
             clock,
+            keepers,
         }
+    }
+
+    pub(super) fn keepers(&self) -> Option<&HostPermits> {
+        self.keepers.as_ref()
     }
 
     pub(super) fn word(&self) -> Word {
         Word(self.word.load(Ordering::Acquire))
+    }
+
+    /// How many may be in use before those wait that may not have of the reserve.
+    const fn cap(&self, lent: u32) -> u32 {
+        self.limits.max() - self.limits.reserve() + lent
     }
 
     /// Moves the word on by `step`, unless that says no.
@@ -96,34 +131,77 @@ impl Core {
         }
     }
 
-    /// Grants if any is free and nobody waits.
-    pub(super) fn try_acquire(&self, want: u32) -> Option<u32> {
+    /// Grants if any is free and nobody waits; of the reserve, if nobody waits for that.
+    pub(super) fn try_acquire(&self, wanted: Wanted) -> Option<Granted> {
+        let cap = self.cap(0);
         let step = |word: Word| {
             if word.slow() {
                 None
             } else {
-                word.grant(want, &self.limits)
+                word.grant(wanted.count, cap, &self.limits)
             }
         };
-        let (old, new, count) = self.step(step)?;
-        if old.paused() != new.paused() || new.in_use() == self.limits.max() {
+        let Some((old, new, count)) = self.step(step) else {
+            return self.try_slowly(wanted);
+        };
+        if old.paused() != new.paused() || new.in_use() == cap {
             let mut wakes = Wakes::default();
             self.settle(&mut lock(&self.slow), &mut wakes);
         }
-        Some(count)
+        Some(Granted { count, lent: false })
+    }
+
+    fn try_slowly(&self, wanted: Wanted) -> Option<Granted> {
+        // Without a reserve, whoever is not served at once finds a closed host, or others that wait.
+        if self.limits.reserve() == 0 || !(wanted.for_turn || self.word().slow()) {
+            return None;
+        }
+        let mut wakes = Wakes::default();
+        let mut slow = lock(&self.slow);
+        if slow.closed {
+            return None;
+        }
+        self.grant(&mut slow, wanted, &mut wakes)
+    }
+
+    /// Grants under the lock what nobody waits for.
+    fn grant(&self, slow: &mut Slow, wanted: Wanted, wakes: &mut Wakes) -> Option<Granted> {
+        let (cap, mut granted) = (self.cap(slow.lent), None);
+        if slow.waiting.is_empty() {
+            let grant = |word: Word| word.grant(wanted.count, cap, &self.limits);
+            granted = self.step(grant).map(|(.., count)| Granted { count, lent: false });
+        }
+        if granted.is_none() && wanted.for_turn && slow.turns.is_empty() {
+            granted = self.lend(slow, wanted.count);
+        }
+        self.settle(slow, wakes);
+        granted
+    }
+
+    /// Grants of the reserve.
+    fn lend(&self, slow: &mut Slow, want: u32) -> Option<Granted> {
+        let want = want.min(self.limits.reserve() - slow.lent);
+        let lend = |word: Word| {
+            let (next, count) = word.grant(want, self.limits.max(), &self.limits)?;
+            Some((next.with_slow(true), count))
+        };
+        let (.., count) = self.step(lend)?;
+        slow.lent += count;
+        Some(Granted { count, lent: true })
     }
 
     pub(super) fn poll_acquire(
         &self,
         ticket: &mut Option<Ticket>,
-        want: u32,
+        wanted: Wanted,
         waker: &Waker,
-    ) -> Poll<Result<u32, Closed>> {
+    ) -> Poll<Result<Granted, Closed>> {
         if ticket.is_none()
-            && let Some(count) = self.try_acquire(want)
+            && let Some(granted) = self.try_acquire(wanted)
         {
-            return Poll::Ready(Ok(count));
+            return Poll::Ready(Ok(granted));
         }
+        let want = wanted.count;
         let mut wakes = Wakes::default();
         let mut slow = lock(&self.slow);
         if let Some(place) = *ticket {
@@ -136,12 +214,13 @@ impl Core {
                 return Poll::Pending;
             }
             *ticket = None;
-            if let Some(count) = slow.granted.remove(&place) {
+            if let Some(Granted { count, lent }) = slow.granted.remove(&place) {
                 drop(slow);
-                if let Some(extra) = count.checked_sub(want).filter(|extra| *extra > 0) {
-                    self.give_back(extra, 0);
+                if let Some(count) = count.checked_sub(want).filter(|extra| *extra > 0) {
+                    self.give_back(Granted { count, lent }, 0);
                 }
-                return Poll::Ready(Ok(count.min(want)));
+                let count = count.min(want);
+                return Poll::Ready(Ok(Granted { count, lent }));
             }
         }
         if slow.closed {
@@ -149,15 +228,10 @@ impl Core {
         }
         // Either a permit was returned meanwhile, or the word says from here on that somebody waits, and whoever
         // returns one looks here.
-        let grant = |word: Word| match word.grant(want, &self.limits) {
-            Some((next, count)) => Some((next, Some(count))),
-            None => Some((word.with_slow(true), None)),
-        };
-        if slow.waiting.is_empty()
-            && let Some((_, _, Some(count))) = self.step(grant)
-        {
-            self.settle(&mut slow, &mut wakes);
-            return Poll::Ready(Ok(count));
+        self.step(|word| (!word.slow()).then(|| (word.with_slow(true), ())));
+        if let Some(granted) = self.grant(&mut slow, wanted, &mut wakes) {
+            self.mark(&slow);
+            return Poll::Ready(Ok(granted));
         }
         let place = slow.next;
         slow.next += 1;
@@ -168,6 +242,9 @@ impl Core {
                 waker: waker.clone(),
             },
         );
+        if wanted.for_turn {
+            slow.turns.insert(place);
+        }
         *ticket = Some(place);
         Poll::Pending
     }
@@ -175,12 +252,13 @@ impl Core {
     pub(super) fn cancel(&self, place: Ticket) {
         let mut slow = lock(&self.slow);
         let waiter = slow.waiting.remove(&place);
-        let count = slow.granted.remove(&place);
+        slow.turns.remove(&place);
+        let granted = slow.granted.remove(&place);
         self.mark(&slow);
         drop(slow);
         drop(waiter);
-        if let Some(count) = count {
-            self.give_back(count, 0);
+        if let Some(granted) = granted {
+            self.give_back(granted, 0);
         }
     }
 
@@ -194,34 +272,54 @@ impl Core {
         self.started.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn give_back(&self, count: u32, queued: u32) {
-        let step = |word: Word| Some((word.give_back(count, queued, &self.limits), ()));
-        let Some((old, new, ())) = self.step(step) else { return };
-        if new.slow() || old.paused() != new.paused() {
-            let mut wakes = Wakes::default();
-            let mut slow = lock(&self.slow);
-            self.hand_on(&mut slow, &mut wakes);
-            self.settle(&mut slow, &mut wakes);
-        }
+    /// A job is about to start, and its permit stays in use.
+    pub(super) fn passed_on(&self) {
+        self.started();
+        let mut wakes = Wakes::default();
+        self.settle(&mut lock(&self.slow), &mut wakes);
     }
 
-    /// Grants what is free to those that wait, the oldest first.
+    pub(super) fn give_back(&self, granted: Granted, queued: u32) {
+        let Granted { count, lent } = granted;
+        let step = |word: Word| Some((word.give_back(count, queued, &self.limits), ()));
+        let mut wakes = Wakes::default();
+        let mut slow = if lent {
+            // The word is slow while it is lent, so that nobody takes it for one of the others in between.
+            let mut slow = lock(&self.slow);
+            slow.lent -= count;
+            self.step(step);
+            slow
+        } else {
+            let Some((old, new, ())) = self.step(step) else { return };
+            if !new.slow() && old.paused() == new.paused() {
+                return;
+            }
+            lock(&self.slow)
+        };
+        self.hand_on(&mut slow, &mut wakes);
+        self.settle(&mut slow, &mut wakes);
+    }
+
+    /// Grants what is free to those that wait, the oldest first; of the reserve, the oldest of those that may have it.
     fn hand_on(&self, slow: &mut Slow, wakes: &mut Wakes) {
-        while let Some(oldest) = slow.waiting.first_entry() {
-            let want = oldest.get().want;
-            let Some((_, _, count)) = self.step(|word| word.grant(want, &self.limits)) else {
+        while let Some((place, waiter)) = slow.waiting.first_key_value() {
+            let (place, want, cap) = (*place, waiter.want, self.cap(slow.lent));
+            let Some((.., count)) = self.step(|word| word.grant(want, cap, &self.limits)) else {
                 break;
             };
-            let (place, waiter) = oldest.remove_entry();
-            slow.granted.insert(place, count);
-            wakes.0.push(waiter.waker);
+            slow.serve(place, Granted { count, lent: false }, wakes);
+        }
+        while let Some(place) = slow.turns.first().copied() {
+            let want = slow.waiting.get(&place).map_or(1, |waiter| waiter.want);
+            let Some(granted) = self.lend(slow, want) else { break };
+            slow.serve(place, granted, wakes);
         }
         self.mark(slow);
     }
 
-    /// Takes the mark of waiters off the word once there are none.
+    /// Takes the mark off the word once nobody waits and nothing is lent.
     fn mark(&self, slow: &Slow) {
-        if slow.waiting.is_empty() && !slow.closed {
+        if slow.waiting.is_empty() && slow.lent == 0 && !slow.closed {
             self.step(|word| word.slow().then(|| (word.with_slow(false), ())));
         }
     }
@@ -244,7 +342,7 @@ impl Core {
                 .0
                 .extend(slow.watchers.iter_mut().filter_map(|(_, waker)| waker.take()));
         }
-        if word.in_use() == self.limits.max() && self.started.swap(false, Ordering::Relaxed) {
+        if word.in_use() >= self.cap(slow.lent) && self.started.swap(false, Ordering::Relaxed) {
             slow.full_since = (self.clock)();
         }
     }
@@ -254,6 +352,7 @@ impl Core {
         let mut slow = lock(&self.slow);
         slow.closed = true;
         self.step(|word| Some((word.with_slow(true), ())));
+        slow.turns.clear();
         wakes.0.extend(
             std::mem::take(&mut slow.waiting)
                 .into_values()
@@ -262,6 +361,10 @@ impl Core {
         wakes
             .0
             .extend(slow.watchers.iter_mut().filter_map(|(_, waker)| waker.take()));
+        drop(slow);
+        if let Some(keepers) = &self.keepers {
+            keepers.close();
+        }
     }
 
     pub(super) fn flow(&self) -> Flow {
@@ -302,15 +405,28 @@ impl Core {
         let paused_now = slow
             .paused_since
             .map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
-        let full = word.in_use() == self.limits.max();
+        let full = word.in_use() >= self.cap(slow.lent);
         PermitStatus {
             limits: self.limits,
             reserved: word.in_use() - word.queued(),
             queued: word.queued(),
+            lent: slow.lent,
             waiting: slow.waiting.len(),
             flow: slow.flow,
             paused_time: slow.paused_before + paused_now,
             stalled: full.then(|| now.saturating_duration_since(slow.full_since)),
         }
+    }
+}
+
+impl Slow {
+    /// Gives what was granted to the one that waits at `place`.
+    fn serve(&mut self, place: Ticket, granted: Granted, wakes: &mut Wakes) {
+        let Some(waiter) = self.waiting.remove(&place) else {
+            return;
+        };
+        self.turns.remove(&place);
+        self.granted.insert(place, granted);
+        wakes.0.push(waiter.waker);
     }
 }

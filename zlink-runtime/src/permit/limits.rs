@@ -1,4 +1,4 @@
-//! How many permits there are, and the two counts at which the receive flow changes.
+//! How many permits there are, which of them are kept for whom, and the two counts at which the receive flow changes.
 
 use crate::error::ArgumentError;
 
@@ -9,6 +9,7 @@ pub const MAX_PERMITS: u32 = i32::MAX as u32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PermitLimits {
     max: u32,
+    reserve: u32,
     pause: u32,
     resume: u32,
 }
@@ -51,8 +52,25 @@ impl PermitLimits {
         let share = |percent: u8| u64::from(max) * u64::from(percent);
         Self {
             max,
+            reserve: 0,
             pause: share(pause).div_ceil(100) as u32,
             resume: (share(resume) / 100) as u32,
+        }
+    }
+
+    /// The same limit, of which an eighth, rounded down, is kept for what turns send to objects of their own host.
+    ///
+    /// All others are held back when the rest is in use, and by then the flow has to be paused: where the thresholds lie
+    /// higher, they come down to that.
+    #[must_use]
+    pub fn with_reserve(self) -> Self {
+        let reserve = self.max / 8;
+        let pause = self.pause.min(self.max - reserve);
+        Self {
+            reserve,
+            pause,
+            resume: self.resume.min(pause - 1),
+            ..self
         }
     }
 
@@ -60,6 +78,12 @@ impl PermitLimits {
     #[must_use]
     pub const fn max(&self) -> u32 {
         self.max
+    }
+
+    /// How many of them are kept for what turns send to objects of their own host.
+    #[must_use]
+    pub const fn reserve(&self) -> u32 {
+        self.reserve
     }
 
     /// The count in use at which the flow pauses.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use loom::sync::Notify;
-use loom::sync::atomic::{AtomicU32, Ordering};
+use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use loom::thread;
 
-use super::{Closed, Grant, HostPermits, PermitLimits, Source};
+use super::{Closed, Flow, Grant, HostPermits, PermitLimits, Receiver, Receivers, Source};
 
 /// A waker that a modelled thread can sleep on.
 struct Sleep(Notify);
@@ -157,5 +157,98 @@ fn loom_what_was_published_last_is_the_last_state() {
         let (last, flow) = (watcher.join().unwrap(), permits.flow());
         assert_eq!(last.unwrap_or_default(), flow);
         at_rest(&permits);
+    });
+}
+
+/// Two turns want the one permit that is kept, while another one returns.
+///
+/// REQ: PM-64, PM-27, PM-36
+#[test]
+fn loom_what_is_kept_for_turns_goes_round_and_comes_back() {
+    check(|| {
+        let limits = PermitLimits::new(8, 100, 0).unwrap().with_reserve();
+        let permits = HostPermits::with_limits(limits);
+        let mut others = permits.source().try_acquire(7).unwrap();
+        let returned = others.take();
+        let take = {
+            let permits = permits.clone();
+            move || drop(acquire(&mut permits.turn_source(), 1).unwrap())
+        };
+        let second = thread::spawn(take.clone());
+        let third = thread::spawn(move || drop(returned));
+        take();
+        second.join().unwrap();
+        third.join().unwrap();
+        assert_eq!((permits.in_use(), permits.status().lent), (6, 0));
+        // Nothing is left behind that would keep others from what is free.
+        assert_eq!(permits.source().try_acquire(9).map(|grant| grant.len()), Some(1));
+        drop(others);
+        at_rest(&permits);
+    });
+}
+
+/// REQ: PM-64, PM-27
+#[test]
+fn loom_a_turn_that_gives_up_leaves_the_reserve_whole() {
+    check(|| {
+        let permits = HostPermits::with_limits(PermitLimits::new(8, 100, 0).unwrap().with_reserve());
+        let others = permits.source().try_acquire(7).unwrap();
+        let lent = permits.turn_source().try_acquire(1).unwrap();
+        let leaver = thread::spawn({
+            let mut source = permits.turn_source();
+            move || drop(source.poll_acquire(&mut Context::from_waker(Waker::noop()), 1))
+        });
+        let closer = thread::spawn({
+            let permits = permits.clone();
+            move || permits.close()
+        });
+        drop(lent);
+        leaver.join().unwrap();
+        closer.join().unwrap();
+        assert_eq!((permits.in_use(), permits.status().lent), (7, 0));
+        drop(others);
+        at_rest(&permits);
+    });
+}
+
+/// The newest version that it was told.
+#[derive(Clone, Default)]
+struct Told(Arc<AtomicU64>);
+
+impl Receiver for Told {
+    fn apply(&self, flow: Flow) {
+        self.0.fetch_max(flow.version, Ordering::SeqCst);
+    }
+}
+
+/// One comes, another goes, and the flow changes twice: whoever stays knows the last value.
+///
+/// REQ: PM-86, PM-87
+#[test]
+fn loom_a_new_receiver_misses_no_change() {
+    check(|| {
+        let receivers = Arc::new(Receivers::new());
+        let (stays, leaves) = (Told::default(), Told::default());
+        receivers.enter(1, leaves.clone());
+        let coming = thread::spawn({
+            let (receivers, stays) = (receivers.clone(), stays.clone());
+            move || receivers.enter(2, stays)
+        });
+        let going = thread::spawn({
+            let receivers = receivers.clone();
+            move || receivers.leave(1)
+        });
+        for version in 1..3 {
+            let paused = version == 1;
+            receivers.apply(Flow { version, paused });
+        }
+        coming.join().unwrap();
+        going.join().unwrap();
+        assert_eq!(stays.0.load(Ordering::SeqCst), receivers.flow().version);
+        let last = leaves.0.load(Ordering::SeqCst);
+        let version = 3;
+        receivers.apply(Flow { version, paused: true });
+        assert_eq!(leaves.0.load(Ordering::SeqCst), last, "who has gone is told nothing");
+        assert_eq!(stays.0.load(Ordering::SeqCst), 3);
     });
 }

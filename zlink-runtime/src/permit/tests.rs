@@ -7,7 +7,11 @@ use std::time::Duration;
 
 use super::{Closed, Flow, Grant, HostPermits, MAX_PERMITS, Permit, PermitLimits, Source};
 
+mod backlog;
+mod explore;
 mod random;
+mod receivers;
+mod reserve;
 
 #[derive(Default)]
 struct Count(AtomicU32);

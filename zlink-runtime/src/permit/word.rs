@@ -31,7 +31,7 @@ impl Word {
         self.0 & PAUSED != 0
     }
 
-    /// Whether somebody waits or the permits are closed: look under the lock.
+    /// Whether somebody waits, some of the reserve is lent, or the permits are closed: look under the lock.
     pub(super) const fn slow(self) -> bool {
         self.0 & SLOW != 0
     }
@@ -40,9 +40,9 @@ impl Word {
         Self(if slow { self.0 | SLOW } else { self.0 & !SLOW })
     }
 
-    /// Grants 1 to `want`, as many as are free; `None` where none is.
-    pub(super) fn grant(self, want: u32, limits: &PermitLimits) -> Option<(Self, u32)> {
-        let count = want.min(limits.max() - self.in_use());
+    /// Grants 1 to `want`, as many as are free below `cap`; `None` where none is.
+    pub(super) fn grant(self, want: u32, cap: u32, limits: &PermitLimits) -> Option<(Self, u32)> {
+        let count = want.min(cap.saturating_sub(self.in_use()));
         if count == 0 {
             return None;
         }

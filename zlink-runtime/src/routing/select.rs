@@ -42,6 +42,8 @@ struct State<T> {
     cycle: Option<Cycle>,
     /// The next position of the cycle; without one, the picks since the search for it began.
     cursor: usize,
+    /// How often one was asked for that a pick would not have named.
+    others: usize,
 }
 
 impl<T> State<T> {
@@ -71,6 +73,7 @@ impl<T: Clone> Selector<T> {
             accumulators: Vec::new(),
             cycle: None,
             cursor: 0,
+            others: 0,
         };
         Self {
             state: Mutex::new(state),
@@ -87,6 +90,15 @@ impl<T: Clone> Selector<T> {
         }
         let index = state.advance();
         state.targets.get(index).cloned()
+    }
+
+    /// One of the members that are `good`, each in turn, whatever their weights. The order of picks does not move.
+    pub(crate) fn other(&self, good: impl Fn(&T) -> bool) -> Option<T> {
+        let mut state = lock(&self.state);
+        let count = state.targets.iter().filter(|target| good(target)).count();
+        let turn = state.others.checked_rem(count)?;
+        state.others = state.others.wrapping_add(1);
+        state.targets.iter().filter(|target| good(target)).nth(turn).cloned()
     }
 
     /// Swaps in a new list. Members that stay keep their accumulators, whatever became of their weight or target;
@@ -140,6 +152,7 @@ impl<T: Clone> Selector<T> {
             accumulators,
             cycle: None,
             cursor: 0,
+            others: state.others,
         };
         let old = std::mem::replace(&mut *state, new);
         drop(state);

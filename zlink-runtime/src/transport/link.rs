@@ -12,6 +12,7 @@ mod queue;
 mod reader;
 #[cfg(fuzzing)]
 mod receiver;
+mod rotation;
 mod shared;
 mod state;
 pub(super) mod stream;

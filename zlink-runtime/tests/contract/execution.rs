@@ -1,9 +1,14 @@
 //! Chapter 09, as far as Node and Channel handlers go: queues, turns, submission, completion, shutdown.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use zlink_generated::contract::{ORDERS, desk_client, orders_client, orders_server, stock_server};
-use zlink_runtime::error::{ErrorKind, Execution};
+use parking_lot::Mutex;
+use zlink_generated::contract::{
+    DeskHandler, Note, ORDERS, StockClient, desk_client, desk_server, orders_client, orders_server, stock_client,
+    stock_server,
+};
+use zlink_runtime::error::{ErrorKind, Execution, HandlerError};
 use zlink_runtime::prelude::*;
 
 use super::kit::*;
@@ -308,6 +313,64 @@ async fn a_handler_may_call_while_its_host_drains() {
         soon("the one that calls on", relays).await.unwrap().unwrap().text,
         "stock"
     );
+    soon("the stop", stop).await.unwrap().unwrap();
+}
+
+/// Leaves a client behind, made from its context; waits at the gate where its message says so.
+#[derive(Clone)]
+struct Leaves(Desk, Arc<Mutex<Option<StockClient>>>);
+
+impl DeskHandler for Leaves {
+    async fn ask(&self, context: &NodeContext<'_>, request: Note) -> Result<Note, HandlerError> {
+        let stock = stock_client(context);
+        *self.1.lock() = Some(stock.clone());
+        if request.text == "hold" {
+            self.0.gate().pass().await;
+        }
+        Ok(stock.ask(note("", request.number)).await?)
+    }
+
+    async fn tell(&self, _: &NodeContext<'_>, _: Note) -> Result<(), HandlerError> {
+        Ok(())
+    }
+}
+
+/// REQ: EX-104, NET-1007
+#[tokio::test]
+async fn a_client_that_outlives_its_handler_calls_from_outside() {
+    let stock = Desk::new("stock");
+    let far = node("far", |mesh| mesh.serve(stock_server(stock.clone())));
+    let far = far.start().await.unwrap();
+    let (desk, left) = (Desk::new("s"), Arc::new(Mutex::new(None)));
+    let leaves = Leaves(desk.clone(), left.clone());
+    let s = node("s", |mesh| {
+        mesh.serve_node(desk_server(leaves))
+            .client(zlink_generated::contract::STOCK)
+            .connect(endpoint(&far))
+    });
+    let s = s.start().await.unwrap();
+    linked(&s, &rid_of(&far)).await;
+    let c = client("c", &[&s]).await;
+    let ask = |text| desk_client(&c, &SHOP, rid_of(&s)).ask(note(text, 0)).into_future();
+    soon("a first turn", ask("")).await.unwrap();
+    let kept = left.lock().take().unwrap();
+    kept.ask(note("", 1)).await.unwrap();
+    let held = spawn(ask("hold"));
+    until("the second turn", || left.lock().is_some()).await;
+    let stopping = s.clone();
+    let stop = spawn(async move { stopping.shutdown().await });
+    until("the host to drain", || {
+        s.status().phase == zlink_runtime::HostPhase::Draining
+    })
+    .await;
+    let refused = (ErrorKind::ShuttingDown, Execution::NotExecuted);
+    assert_eq!(failure(soon("its end", kept.ask(note("", 2))).await), refused);
+    let alive = left.lock().clone().unwrap();
+    soon("a call of the turn that runs", alive.ask(note("", 3)))
+        .await
+        .unwrap();
+    desk.gate().open();
+    soon("the reply", held).await.unwrap().unwrap();
     soon("the stop", stop).await.unwrap().unwrap();
 }
 

@@ -196,3 +196,33 @@ async fn a_link_to_another_than_is_expected_now_does_not_stay() {
     cluster.advance(120 * SECOND).await;
     assert!(mesh.status().peers.iter().all(|peer| peer.state != PeerState::Ready));
 }
+
+/// REQ: LS-057
+#[tokio::test(start_paused = true)]
+async fn the_lease_of_a_host_that_only_called_leaves_the_store_after_its_death() {
+    let (cluster, store) = (Cluster::new(21), MemoryStore::new());
+    for name in ["c", "d"] {
+        let shared = store.clone();
+        cluster.node(name, move |host| {
+            host.location_store(shared.clone())
+                .client_server(|channel| channel.client(STOCK))
+        });
+    }
+    cluster.start_all().await.unwrap();
+    assert_eq!(
+        keys(&store, OF_HOSTS).await.len(),
+        2,
+        "a caller leaves nothing but its lease"
+    );
+    cluster.kill("c");
+    cluster.advance(20 * SECOND).await;
+    assert_eq!(
+        keys(&store, OF_HOSTS).await.len(),
+        2,
+        "it may be alive for its TTL and the margin"
+    );
+    cluster.advance(280 * SECOND).await;
+    assert_eq!(keys(&store, OF_HOSTS).await.len(), 1);
+    let d = cluster.host("d").status().location.unwrap();
+    assert!(d.admits_owned_work && d.state == LocationState::Ready);
+}

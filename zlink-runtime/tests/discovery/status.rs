@@ -10,8 +10,8 @@ use zlink_runtime::location::{Batch, Faults, Key, LocationStore, LocationTiming,
 use zlink_runtime::prelude::*;
 use zlink_runtime::testing::Cluster;
 use zlink_runtime::{
-    HostPhase, HostStatus, JobQueueStatus, LocationState, LocationStatus, PeerState, PeerStatus, TargetStatus,
-    TopologyKind, TopologyPhase, TopologyReason, TopologyStatus,
+    HostPhase, HostStatus, JobQueueStatus, LinksStatus, LocationState, LocationStatus, PeerState, PeerStatus,
+    TargetStatus, TopologyKind, TopologyPhase, TopologyReason, TopologyStatus,
 };
 
 use crate::kit::{Clerk, keys, targets};
@@ -337,13 +337,16 @@ async fn a_status_tells_this_and_no_more() {
         deadline: _,
         stopped: _,
         jobs,
+        link_profile: _,
         waiting_requests: _,
         request_timeouts: _,
         location,
         observed: _,
     } = c.status();
     let JobQueueStatus {
+        profile: _,
         limit,
+        reserve: _,
         pause_count,
         resume_count,
         reserved,
@@ -351,6 +354,7 @@ async fn a_status_tells_this_and_no_more() {
         paused: _,
         paused_total: _,
         transitions: _,
+        failed_applies: _,
         stalled: _,
     } = jobs;
     assert!(resume_count < pause_count && pause_count <= limit);
@@ -367,6 +371,15 @@ async fn a_status_tells_this_and_no_more() {
         phase: _,
         reason: _,
         peers,
+        pauses_peers: _,
+        links:
+            LinksStatus {
+                count: _,
+                budget: _,
+                queued_bytes: _,
+                waiting_bytes: _,
+                waiting_senders: _,
+            },
         channels,
         selection_failures: _,
         channel_drops: _,

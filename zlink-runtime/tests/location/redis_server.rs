@@ -188,6 +188,48 @@ async fn namespaces_of_one_server_do_not_meet() {
     assert_eq!(page.entries.len(), 1);
 }
 
+/// A key of the namespace that holds something else is a mistake of whoever chose it: a start says so, and in use no half
+/// of a batch is applied.
+///
+/// REQ: LS-061, LS-067
+#[tokio::test]
+async fn a_namespace_that_is_in_use_for_something_else_is_refused() {
+    let server = Server::new();
+    for part in ["state", "records", "order", "expiry", "batches"] {
+        let name = format!("{{zlink:{part}}}:{part}");
+        server.command(&["SET", &name, "mine"]).await;
+        let text = refusal(&server.address(), part).await;
+        assert!(text.contains("another namespace") && text.contains(&name), "{text}");
+    }
+    let host = Host::builder().location_store(format!("{}?namespace=order", server.address()));
+    let text = host.start().await.unwrap_err().to_string();
+    assert!(text.contains("another namespace"), "{text}");
+
+    let store = RedisStore::open(&server.address(), "a").await.unwrap();
+    let first = write(&store, &batch([], [put("a", "1")])).await.unwrap().unwrap();
+    server.command(&["RENAME", "{zlink:a}:order", "{zlink:a}:away"]).await;
+    server.command(&["SET", "{zlink:a}:order", "mine"]).await;
+    for _ in 0..2 {
+        let torn = store.write(&batch([], [put("a", "2"), put("b", "2")])).await;
+        let Err(StoreError::Unavailable(text)) = torn else {
+            panic!("{torn:?}");
+        };
+        assert!(text.contains("another namespace"), "{text}");
+    }
+    server.command(&["RENAME", "{zlink:a}:away", "{zlink:a}:order"]).await;
+    let same = Condition::Version(key("a"), first);
+    write(&store, &batch([same, Condition::Missing(key("b"))], [put("b", "3")]))
+        .await
+        .unwrap()
+        .expect("nothing of it was applied");
+
+    let blobs = RedisBlobStore::open(&server.address(), "a").await.unwrap();
+    server.command(&["SET", "{zlink:a}:blob:x", "mine"]).await;
+    let name = BlobRef::new("x").unwrap();
+    let refused = blobs.get(&name).await.unwrap_err().to_string();
+    assert!(refused.contains("another namespace"), "{refused}");
+}
+
 /// What expired is swept out by later batches, and counts as missing before that.
 #[tokio::test]
 async fn what_expired_leaves_the_server() {

@@ -7,7 +7,7 @@ use zlink_runtime::permit::HostPermits;
 use zlink_runtime::testing::transport::kit::*;
 use zlink_runtime::testing::transport::{Rig, Suite, soak};
 use zlink_runtime::transport::zmtp::{Properties, Security};
-use zlink_runtime::transport::{Lane, LinkConfig, LinkTransport, Refused, TransportError};
+use zlink_runtime::transport::{Lane, Lanes, LinkConfig, LinkTransport, Refused, TransportError};
 
 mod conformance {
     zlink_runtime::transport_conformance!(super::suite(Default::default()).speaks_zmtp());
@@ -38,6 +38,27 @@ async fn a_record_larger_than_the_budget_waits_until_its_queue_is_empty() {
     assert_eq!(client.link.try_send(Lane::Data, rec(&third)), Err(Refused::Full));
     client.link.send(Lane::Data, third).await.unwrap();
     until("all three", || server.heard.numbers(Lane::Data) == [0, 1, 2]).await;
+}
+
+/// Under load a reader is woken for many records, and hands on no more than 64 at a time.
+///
+/// REQ: PM-70, PM-71
+#[tokio::test]
+async fn one_wake_up_brings_many_records() {
+    const RECORDS: u32 = 2_000;
+    for lanes in [Lanes::One, Lanes::Two] {
+        let (client, server, _bound) = with_permits(&rig(), 4_096, lanes).await;
+        for n in 0..RECORDS {
+            client.link.send(Lane::Data, record(ORDINARY, n, 20)).await.unwrap();
+        }
+        until("all of them", || server.heard.len() == RECORDS as usize).await;
+        let stats = server.link.stats();
+        assert!(stats.received >= RECORDS.into());
+        assert!(
+            stats.batches >= stats.received / 64 && stats.batches <= stats.received / 4,
+            "{stats:?}"
+        );
+    }
 }
 
 /// A listener that holds so many connections.

@@ -23,6 +23,7 @@ from .protocol import Hello, NodeState, ObjectRole, RecordKind, Reject, RejectRe
 
 HANDSHAKE_TIME = 2.0
 """From connect to admission, in seconds."""
+HANDSHAKE_PARTS = 8
 PROBE_INTERVAL = 5.0
 PROBE_LIMIT = 15.0
 QUEUE_BYTES = 1 << 20
@@ -130,6 +131,7 @@ class Link:
         self._probe_outstanding = False
         self._next_probe = 0.0
         self._limit = 0.0
+        self._replied = False
         self._large = False
 
     # What the client asks and tells.
@@ -190,9 +192,12 @@ class Link:
                 self._finish("this client was closed")
                 for task in tasks:
                     task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
-                socket.disable_monitor()
-                monitor.close(0)
+                try:
+                    await asyncio.gather(*tasks, return_exceptions=True)
+                finally:
+                    # Also where the client is closed right now: a context waits for all of its sockets.
+                    socket.disable_monitor()
+                    monitor.close(0)
         except zmq.ZMQError as error:
             self._finish(f"{error.strerror}")
             return self._end.result()
@@ -207,7 +212,7 @@ class Link:
         socket.setsockopt(zmq.SNDHWM, HIGH_WATER)
         socket.setsockopt(zmq.RCVHWM, HIGH_WATER)
         socket.setsockopt(zmq.MAXMSGSIZE, max(wire.COALESCE, self._config.max_message) + 4)
-        socket.setsockopt(zmq.ROUTING_ID, self._config.rid)
+        # No ROUTING_ID: a socket that still knows the attempt before would not listen to a second one of that name.
         if self._config.plain is not None:
             name, password = self._config.plain
             socket.setsockopt(zmq.PLAIN_USERNAME, name.encode())
@@ -362,14 +367,22 @@ class Link:
 
     async def _tick(self) -> None:
         """Keeps the time: of the handshake, and of probes."""
-        due = self._loop.time() + HANDSHAKE_TIME
-        await asyncio.sleep(HANDSHAKE_TIME)
-        if not self.is_link:
+        # In parts, so that what has arrived while this program did not run counts before the time that passed.
+        for _ in range(HANDSHAKE_PARTS):
+            await asyncio.sleep(HANDSHAKE_TIME / HANDSHAKE_PARTS)
+            if self.is_link:
+                break
+        else:
             self._finish(f"the server did not answer within {HANDSHAKE_TIME:g} s")
+        due = self._loop.time()
         while True:
             now = self._loop.time()
             # While this program did not run, it did not hear either.
             self._limit += max(0.0, now - due)
+            if self._replied:
+                # The acknowledgement may be behind more of them, which this program has not read yet.
+                self._replied = False
+                self._limit = now + PROBE_LIMIT
             if self.is_paused or self._large:
                 self._limit = now + PROBE_LIMIT
             elif now >= self._limit:
@@ -405,6 +418,7 @@ class Link:
         elif self._ready_at is None:
             self._take_answer(incoming)
         elif isinstance(incoming, wire.Reply):
+            self._replied = True
             call = self._pending.pop(incoming.correlation, None)
             # None waits where the request has ended before.
             if call is not None:

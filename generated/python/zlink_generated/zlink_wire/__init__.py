@@ -105,6 +105,43 @@ class RejectReason(_z.enum.IntEnum):
 RejectReason__codec = _z.Enumeration(RejectReason, _z.U8)
 
 
+class SpotKind(_z.enum.IntEnum):
+    """How a Spot comes to be."""
+
+    UNSPECIFIED = 0
+    ENTRY = 1
+    USER = 2
+    INSTANCE = 3
+
+
+SpotKind__codec = _z.Enumeration(SpotKind, _z.U8)
+
+
+class ObjectState(_z.enum.IntEnum):
+    """How far an object has come that the Location Store knows."""
+
+    UNSPECIFIED = 0
+    CREATING = 1
+    """Its ID is taken; nobody may send to it yet."""
+    READY = 2
+
+
+ObjectState__codec = _z.Enumeration(ObjectState, _z.U8)
+
+
+class CreationOutcome(_z.enum.IntEnum):
+    """How a creation ended."""
+
+    UNSPECIFIED = 0
+    CREATED = 1
+    REJECTED = 2
+    """The application refused it."""
+    FAILED = 3
+
+
+CreationOutcome__codec = _z.Enumeration(CreationOutcome, _z.U8)
+
+
 @_z.dataclasses.dataclass(slots=True, kw_only=True)
 class RecordHead(_z.Structure):
     """What every head begins with, and the whole head of service records."""
@@ -568,4 +605,181 @@ class Descriptor(_z.Message):
 
 Descriptor.zlink__name = "zlink.wire.Descriptor"
 Descriptor__codec = _z.MessageOf(Descriptor)
+
+
+@_z.dataclasses.dataclass(slots=True, kw_only=True)
+class SpotRecord(_z.Message):
+    """A value in a Location Store. Who owns a Spot, and how far it has come."""
+
+    nonce: bytes
+    """Differs with every write, so that a writer knows its own."""
+    id: str
+    kind: SpotKind | int = SpotKind.UNSPECIFIED
+    state: ObjectState | int = ObjectState.UNSPECIFIED
+    stable_type: str
+    """Selects the factory."""
+    mesh: str
+    node: bytes
+    """The RID of the node that has it."""
+    lifecycle: int = 0
+    """The run of that node."""
+    owner: bytes
+    """Names the host whose lease it holds by."""
+    lease: int = 0
+    """The generation of that lease."""
+    generation: int = 0
+    """The store revision of its first write; 0 in that write itself."""
+    owner_generation: int = 0
+    """Rises whenever another host becomes its owner, from 1."""
+    operation: OperationId
+    """What it was created by."""
+    inbox: bytes = b""
+    """The request or first message that is not done with yet."""
+
+    def zlink__write(self, writer: _z.Writer) -> int:
+        f0 = writer.blob("nonce", self.nonce, required=True, most=16)
+        f1 = writer.string("id", self.id, required=True, most=255)
+        f4 = writer.string("stable_type", self.stable_type, required=True, most=255)
+        f5 = writer.string("mesh", self.mesh, required=True, most=255)
+        f6 = writer.blob("node", self.node, required=True, most=255)
+        f8 = writer.blob("owner", self.owner, required=True, most=16)
+        f12 = writer.required("operation", OperationId__codec, self.operation)
+        f13 = writer.blob("inbox", self.inbox, most=65536)
+        writer.start()
+        writer.inline(7, "lifecycle", _z.U64, self.lifecycle)
+        writer.inline(9, "lease", _z.U64, self.lease)
+        writer.inline(10, "generation", _z.U64, self.generation)
+        writer.inline(11, "owner_generation", _z.U64, self.owner_generation)
+        writer.offset(0, f0)
+        writer.offset(1, f1)
+        writer.offset(4, f4)
+        writer.offset(5, f5)
+        writer.offset(6, f6)
+        writer.offset(8, f8)
+        writer.offset(12, f12)
+        writer.offset(13, f13)
+        writer.inline(2, "kind", SpotKind__codec, self.kind)
+        writer.inline(3, "state", ObjectState__codec, self.state)
+        return writer.end()
+
+    @classmethod
+    def zlink__read(cls, table: _z.Table) -> SpotRecord:
+        return cls(
+            nonce=table.blob(0, "nonce", required=True, most=16),
+            id=table.string(1, "id", required=True, most=255),
+            kind=table.inline(2, "kind", SpotKind__codec),
+            state=table.inline(3, "state", ObjectState__codec),
+            stable_type=table.string(4, "stable_type", required=True, most=255),
+            mesh=table.string(5, "mesh", required=True, most=255),
+            node=table.blob(6, "node", required=True, most=255),
+            lifecycle=table.inline(7, "lifecycle", _z.U64),
+            owner=table.blob(8, "owner", required=True, most=16),
+            lease=table.inline(9, "lease", _z.U64),
+            generation=table.inline(10, "generation", _z.U64),
+            owner_generation=table.inline(11, "owner_generation", _z.U64),
+            operation=table.required(12, "operation", OperationId__codec),
+            inbox=table.blob(13, "inbox", most=65536),
+        )
+
+
+SpotRecord.zlink__name = "zlink.wire.SpotRecord"
+SpotRecord__codec = _z.MessageOf(SpotRecord)
+
+
+@_z.dataclasses.dataclass(slots=True, kw_only=True)
+class OperationId(_z.Message):
+    """Names one operation for ever."""
+
+    source: bytes
+    """The RID of the node that began it."""
+    lifecycle: int = 0
+    """The run of that node."""
+    id: bytes
+
+    def zlink__write(self, writer: _z.Writer) -> int:
+        f0 = writer.blob("source", self.source, required=True, most=255)
+        f2 = writer.blob("id", self.id, required=True, most=16)
+        writer.start()
+        writer.inline(1, "lifecycle", _z.U64, self.lifecycle)
+        writer.offset(0, f0)
+        writer.offset(2, f2)
+        return writer.end()
+
+    @classmethod
+    def zlink__read(cls, table: _z.Table) -> OperationId:
+        return cls(
+            source=table.blob(0, "source", required=True, most=255),
+            lifecycle=table.inline(1, "lifecycle", _z.U64),
+            id=table.blob(2, "id", required=True, most=16),
+        )
+
+
+OperationId.zlink__name = "zlink.wire.OperationId"
+OperationId__codec = _z.MessageOf(OperationId)
+
+
+@_z.dataclasses.dataclass(slots=True, kw_only=True)
+class Capacity(_z.Message):
+    """A value in a Location Store. How many objects of one kind a node has; written by its own host alone."""
+
+    nonce: bytes
+    """Differs with every write."""
+    active: int = 0
+    reserved: int = 0
+
+    def zlink__write(self, writer: _z.Writer) -> int:
+        f0 = writer.blob("nonce", self.nonce, required=True, most=16)
+        writer.start()
+        writer.offset(0, f0)
+        writer.inline(1, "active", _z.U32, self.active)
+        writer.inline(2, "reserved", _z.U32, self.reserved)
+        return writer.end()
+
+    @classmethod
+    def zlink__read(cls, table: _z.Table) -> Capacity:
+        return cls(
+            nonce=table.blob(0, "nonce", required=True, most=16),
+            active=table.inline(1, "active", _z.U32),
+            reserved=table.inline(2, "reserved", _z.U32),
+        )
+
+
+Capacity.zlink__name = "zlink.wire.Capacity"
+Capacity__codec = _z.MessageOf(Capacity)
+
+
+@_z.dataclasses.dataclass(slots=True, kw_only=True)
+class CreationTerminal(_z.Message):
+    """A value in a Location Store, for a few minutes. How a creation ended, for whoever asked for it."""
+
+    nonce: bytes
+    """Differs with every write."""
+    outcome: CreationOutcome | int = CreationOutcome.UNSPECIFIED
+    generation: int = 0
+    """Of the object that was created, or would have been."""
+    body: bytes = b""
+    """What the application answered."""
+
+    def zlink__write(self, writer: _z.Writer) -> int:
+        f0 = writer.blob("nonce", self.nonce, required=True, most=16)
+        f3 = writer.blob("body", self.body, most=65536)
+        writer.start()
+        writer.inline(2, "generation", _z.U64, self.generation)
+        writer.offset(0, f0)
+        writer.offset(3, f3)
+        writer.inline(1, "outcome", CreationOutcome__codec, self.outcome)
+        return writer.end()
+
+    @classmethod
+    def zlink__read(cls, table: _z.Table) -> CreationTerminal:
+        return cls(
+            nonce=table.blob(0, "nonce", required=True, most=16),
+            outcome=table.inline(1, "outcome", CreationOutcome__codec),
+            generation=table.inline(2, "generation", _z.U64),
+            body=table.blob(3, "body", most=65536),
+        )
+
+
+CreationTerminal.zlink__name = "zlink.wire.CreationTerminal"
+CreationTerminal__codec = _z.MessageOf(CreationTerminal)
 

@@ -93,6 +93,8 @@ export class Link {
   /** What will have been read once the outstanding probe is answered. */
   #asked = 0;
   #received = 0;
+  /** A reply has come since the last tick. */
+  #replied = false;
   /** A record that no probe can pass was given to the socket, and nothing has come since. */
   #large = false;
   #quiet: (() => void)[] = [];
@@ -100,7 +102,7 @@ export class Link {
   constructor(endpoint: string, owner: LinkOwner) {
     this.endpoint = endpoint;
     this.#owner = owner;
-    const { rid, maxMessage } = owner.local;
+    const { maxMessage } = owner.local;
     this.#socket = new Dealer({
       linger: 0,
       reconnectInterval: NEVER_MS,
@@ -110,7 +112,7 @@ export class Link {
       receiveHighWaterMark: RECEIVE_MESSAGES,
       // What stands in the socket is bounded in bytes, by the window.
       sendHighWaterMark: 0,
-      routingId: rid,
+      // No routing id: a socket that still knows the attempt before would not listen to a second one of that name.
     });
   }
 
@@ -356,6 +358,7 @@ export class Link {
   }
 
   #ends(correlation: number, end: (call: Call) => void): void {
+    this.#replied = true;
     const call = this.#take(correlation);
     if (call === undefined) this.#owner.report(this, "a reply came to no request that waits");
     else end(call);
@@ -465,6 +468,8 @@ export class Link {
     // A tick that comes late says that this program stood still: answers may be there that it has not read.
     const late = now - this.#lastTick > 2 * TICK_MS;
     this.#lastTick = now;
+    if (this.#replied) this.#liveness?.replied(now);
+    this.#replied = false;
     const action = this.#liveness?.tick(now, this.#paused || large || late);
     if (action === "expired") {
       this.close("no probe was answered for 15 s");

@@ -37,6 +37,11 @@ export class Liveness {
     return held || now < this.#nextProbe ? "nothing" : "probe";
   }
 
+  /** Replies come: the answer to a probe may be behind more of them, which are under way or not read yet. */
+  replied(now: number): void {
+    this.#limit = now + PROBE_LIMIT_MS;
+  }
+
   /** An answer came; tells whether it was the one that counts, the first to the outstanding probe. */
   answered(now: number, id: bigint): boolean {
     if (this.#outstanding !== id) return false;

@@ -93,6 +93,37 @@ export const RejectReason = {
 /** A number of `RejectReason`, or one that has no name here. */
 export type RejectReason = rt.OpenEnum<(typeof RejectReason)[keyof typeof RejectReason]>;
 
+/** How a Spot comes to be. */
+export const SpotKind = {
+  Unspecified: 0,
+  Entry: 1,
+  User: 2,
+  Instance: 3,
+} as const;
+/** A number of `SpotKind`, or one that has no name here. */
+export type SpotKind = rt.OpenEnum<(typeof SpotKind)[keyof typeof SpotKind]>;
+
+/** How far an object has come that the Location Store knows. */
+export const ObjectState = {
+  Unspecified: 0,
+  /** Its ID is taken; nobody may send to it yet. */
+  Creating: 1,
+  Ready: 2,
+} as const;
+/** A number of `ObjectState`, or one that has no name here. */
+export type ObjectState = rt.OpenEnum<(typeof ObjectState)[keyof typeof ObjectState]>;
+
+/** How a creation ended. */
+export const CreationOutcome = {
+  Unspecified: 0,
+  Created: 1,
+  /** The application refused it. */
+  Rejected: 2,
+  Failed: 3,
+} as const;
+/** A number of `CreationOutcome`, or one that has no name here. */
+export type CreationOutcome = rt.OpenEnum<(typeof CreationOutcome)[keyof typeof CreationOutcome]>;
+
 /** What every head begins with, and the whole head of service records. */
 export interface RecordHead {
   /** Protocol major; 1. */
@@ -552,6 +583,203 @@ export const Descriptor: rt.MessageType<Descriptor, DescriptorInput> = rt.messag
       owner: t.bytes(0, "owner", true, 16),
       lease: t.inline(1, "lease", rt.u64),
       node: t.required(2, "node", Hello),
+    };
+  },
+});
+
+/** A value in a Location Store. Who owns a Spot, and how far it has come. */
+export interface SpotRecord {
+  /** Differs with every write, so that a writer knows its own. */
+  readonly nonce: rt.Bytes;
+  readonly id: string;
+  readonly kind: SpotKind;
+  readonly state: ObjectState;
+  /** Selects the factory. */
+  readonly stableType: string;
+  readonly mesh: string;
+  /** The RID of the node that has it. */
+  readonly node: rt.Bytes;
+  /** The run of that node. */
+  readonly lifecycle: bigint;
+  /** Names the host whose lease it holds by. */
+  readonly owner: rt.Bytes;
+  /** The generation of that lease. */
+  readonly lease: bigint;
+  /** The store revision of its first write; 0 in that write itself. */
+  readonly generation: bigint;
+  /** Rises whenever another host becomes its owner, from 1. */
+  readonly ownerGeneration: bigint;
+  /** What it was created by. */
+  readonly operation: OperationId;
+  /** The request or first message that is not done with yet. */
+  readonly inbox: rt.Bytes;
+}
+/** What may be encoded as a `SpotRecord`. */
+export interface SpotRecordInput {
+  readonly nonce: rt.Bytes;
+  readonly id: string;
+  readonly kind?: SpotKind | undefined;
+  readonly state?: ObjectState | undefined;
+  readonly stableType: string;
+  readonly mesh: string;
+  readonly node: rt.Bytes;
+  readonly lifecycle?: bigint | undefined;
+  readonly owner: rt.Bytes;
+  readonly lease?: bigint | undefined;
+  readonly generation?: bigint | undefined;
+  readonly ownerGeneration?: bigint | undefined;
+  readonly operation: OperationIdInput;
+  readonly inbox?: rt.Bytes | undefined;
+}
+export const SpotRecord: rt.MessageType<SpotRecord, SpotRecordInput> = rt.message("zlink.wire.SpotRecord", {
+  write(value, w) {
+    const o0 = w.bytes(value.nonce, "nonce", true, 16);
+    const o1 = w.string(value.id, "id", true, 255);
+    const o4 = w.string(value.stableType, "stable_type", true, 255);
+    const o5 = w.string(value.mesh, "mesh", true, 255);
+    const o6 = w.bytes(value.node, "node", true, 255);
+    const o8 = w.bytes(value.owner, "owner", true, 16);
+    const o12 = w.value(value.operation, "operation", OperationId, true);
+    const o13 = w.bytes(value.inbox, "inbox", false, 65536);
+    w.table();
+    w.inline(7, "lifecycle", rt.u64, value.lifecycle);
+    w.inline(9, "lease", rt.u64, value.lease);
+    w.inline(10, "generation", rt.u64, value.generation);
+    w.inline(11, "owner_generation", rt.u64, value.ownerGeneration);
+    w.offset(0, o0);
+    w.offset(1, o1);
+    w.offset(4, o4);
+    w.offset(5, o5);
+    w.offset(6, o6);
+    w.offset(8, o8);
+    w.offset(12, o12);
+    w.offset(13, o13);
+    w.inline(2, "kind", rt.enum8, value.kind);
+    w.inline(3, "state", rt.enum8, value.state);
+    return w.end();
+  },
+  read(r, pos, depth) {
+    const t = r.table(pos, depth);
+    return {
+      nonce: t.bytes(0, "nonce", true, 16),
+      id: t.string(1, "id", true, 255),
+      kind: t.inline(2, "kind", rt.enum8),
+      state: t.inline(3, "state", rt.enum8),
+      stableType: t.string(4, "stable_type", true, 255),
+      mesh: t.string(5, "mesh", true, 255),
+      node: t.bytes(6, "node", true, 255),
+      lifecycle: t.inline(7, "lifecycle", rt.u64),
+      owner: t.bytes(8, "owner", true, 16),
+      lease: t.inline(9, "lease", rt.u64),
+      generation: t.inline(10, "generation", rt.u64),
+      ownerGeneration: t.inline(11, "owner_generation", rt.u64),
+      operation: t.required(12, "operation", OperationId),
+      inbox: t.bytes(13, "inbox", false, 65536),
+    };
+  },
+});
+
+/** Names one operation for ever. */
+export interface OperationId {
+  /** The RID of the node that began it. */
+  readonly source: rt.Bytes;
+  /** The run of that node. */
+  readonly lifecycle: bigint;
+  readonly id: rt.Bytes;
+}
+/** What may be encoded as a `OperationId`. */
+export interface OperationIdInput {
+  readonly source: rt.Bytes;
+  readonly lifecycle?: bigint | undefined;
+  readonly id: rt.Bytes;
+}
+export const OperationId: rt.MessageType<OperationId, OperationIdInput> = rt.message("zlink.wire.OperationId", {
+  write(value, w) {
+    const o0 = w.bytes(value.source, "source", true, 255);
+    const o2 = w.bytes(value.id, "id", true, 16);
+    w.table();
+    w.inline(1, "lifecycle", rt.u64, value.lifecycle);
+    w.offset(0, o0);
+    w.offset(2, o2);
+    return w.end();
+  },
+  read(r, pos, depth) {
+    const t = r.table(pos, depth);
+    return {
+      source: t.bytes(0, "source", true, 255),
+      lifecycle: t.inline(1, "lifecycle", rt.u64),
+      id: t.bytes(2, "id", true, 16),
+    };
+  },
+});
+
+/** A value in a Location Store. How many objects of one kind a node has; written by its own host alone. */
+export interface Capacity {
+  /** Differs with every write. */
+  readonly nonce: rt.Bytes;
+  readonly active: number;
+  readonly reserved: number;
+}
+/** What may be encoded as a `Capacity`. */
+export interface CapacityInput {
+  readonly nonce: rt.Bytes;
+  readonly active?: number | undefined;
+  readonly reserved?: number | undefined;
+}
+export const Capacity: rt.MessageType<Capacity, CapacityInput> = rt.message("zlink.wire.Capacity", {
+  write(value, w) {
+    const o0 = w.bytes(value.nonce, "nonce", true, 16);
+    w.table();
+    w.offset(0, o0);
+    w.inline(1, "active", rt.u32, value.active);
+    w.inline(2, "reserved", rt.u32, value.reserved);
+    return w.end();
+  },
+  read(r, pos, depth) {
+    const t = r.table(pos, depth);
+    return {
+      nonce: t.bytes(0, "nonce", true, 16),
+      active: t.inline(1, "active", rt.u32),
+      reserved: t.inline(2, "reserved", rt.u32),
+    };
+  },
+});
+
+/** A value in a Location Store, for a few minutes. How a creation ended, for whoever asked for it. */
+export interface CreationTerminal {
+  /** Differs with every write. */
+  readonly nonce: rt.Bytes;
+  readonly outcome: CreationOutcome;
+  /** Of the object that was created, or would have been. */
+  readonly generation: bigint;
+  /** What the application answered. */
+  readonly body: rt.Bytes;
+}
+/** What may be encoded as a `CreationTerminal`. */
+export interface CreationTerminalInput {
+  readonly nonce: rt.Bytes;
+  readonly outcome?: CreationOutcome | undefined;
+  readonly generation?: bigint | undefined;
+  readonly body?: rt.Bytes | undefined;
+}
+export const CreationTerminal: rt.MessageType<CreationTerminal, CreationTerminalInput> = rt.message("zlink.wire.CreationTerminal", {
+  write(value, w) {
+    const o0 = w.bytes(value.nonce, "nonce", true, 16);
+    const o3 = w.bytes(value.body, "body", false, 65536);
+    w.table();
+    w.inline(2, "generation", rt.u64, value.generation);
+    w.offset(0, o0);
+    w.offset(3, o3);
+    w.inline(1, "outcome", rt.enum8, value.outcome);
+    return w.end();
+  },
+  read(r, pos, depth) {
+    const t = r.table(pos, depth);
+    return {
+      nonce: t.bytes(0, "nonce", true, 16),
+      outcome: t.inline(1, "outcome", rt.enum8),
+      generation: t.inline(2, "generation", rt.u64),
+      body: t.bytes(3, "body", false, 65536),
     };
   },
 });

@@ -25,6 +25,8 @@ pub(super) struct Module {
     unions: Vec<Either>,
     metadata: Vec<Key>,
     clients: Vec<Client>,
+    /// Services without a client.
+    at_nodes: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -94,6 +96,7 @@ impl Module {
                 .filter(|(it, _)| it.target == Target::Channel)
                 .map(|(it, name)| Client::of(&scene, it, name))
                 .collect(),
+            at_nodes: namespace.at_nodes().map(|it| it.name.clone()).collect(),
         };
         module.imports = scene.used.into_inner().into_iter().collect();
         module

@@ -53,6 +53,8 @@ pub(super) struct Module {
     unions: Vec<UnionContext>,
     messages: Vec<MessageContext>,
     services: Vec<ServiceContext>,
+    /// Services without a client.
+    at_nodes: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -196,6 +198,7 @@ impl Module {
                 module.services.push(namer.service(it, names));
             }
         }
+        module.at_nodes = namespace.at_nodes().map(|it| it.name.clone()).collect();
         let types = module.enums.len() + module.structs.len() + module.unions.len() + module.messages.len();
         module.is_empty = types + module.metadata.len() + module.services.len() == 0;
         module.imports = namer.imports.into_iter().collect();
@@ -214,6 +217,7 @@ impl Module {
             unions: Vec::new(),
             messages: Vec::new(),
             services: Vec::new(),
+            at_nodes: Vec::new(),
         }
     }
 }

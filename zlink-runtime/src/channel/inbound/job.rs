@@ -152,6 +152,7 @@ impl CallJob {
             },
             correlation: reply.as_ref().map(ReplyTo::correlation),
             scope: OnceLock::new(),
+            running: OnceLock::new(),
         };
         let payload = payload.of(&record);
         let request = reply.is_some();

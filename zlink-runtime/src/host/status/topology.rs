@@ -74,6 +74,10 @@ pub struct TopologyStatus {
     pub reason: Option<TopologyReason>,
     /// Who is linked, and who should be.
     pub peers: Vec<PeerStatus>,
+    /// Whether its peers were told to hold requests back; `None` where they send none, as those of a client.
+    pub pauses_peers: Option<bool>,
+    /// The bytes in its links. What waits for a handler is not among them.
+    pub links: LinksStatus,
     /// For every channel that calls may go to, the servers that selection has.
     pub channels: Vec<(ChannelName, Vec<TargetStatus>)>,
     /// For the same channels, how often a call found no server.
@@ -91,6 +95,37 @@ impl TopologyStatus {
     #[must_use]
     pub fn ready_peers(&self) -> usize {
         self.peers.iter().filter(|peer| peer.state == PeerState::Ready).count()
+    }
+}
+
+/// What the links of one topology hold, at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinksStatus {
+    /// Links that have not ended.
+    pub count: usize,
+    /// Bytes that each of them holds per direction before senders, or the peer, wait.
+    pub budget: usize,
+    /// Bytes taken to be sent and not yet given to the system.
+    pub queued_bytes: usize,
+    /// Bytes received that wait for permits.
+    pub waiting_bytes: usize,
+    /// Senders that wait for room.
+    pub waiting_senders: usize,
+}
+
+impl LinksStatus {
+    fn of<'a>(links: impl Iterator<Item = &'a Links>) -> Self {
+        let mut status = Self::default();
+        for links in links {
+            status.budget = links.budget();
+            for stats in links.open_links().iter().map(|link| link.stats()) {
+                status.count += 1;
+                status.queued_bytes += stats.queued_bytes;
+                status.waiting_bytes += stats.waiting_bytes;
+                status.waiting_senders += stats.waiting_senders;
+            }
+        }
+        status
     }
 }
 
@@ -139,7 +174,10 @@ struct Parts<'a> {
     kind: TopologyKind,
     /// Whether peers are found through the store.
     automatic: bool,
+    /// Those whose peers are called.
     links: Option<&'a Links>,
+    /// Those whose peers call; for a node the same.
+    called: Option<&'a Links>,
     inbound: Option<&'a Inbound>,
 }
 
@@ -150,6 +188,7 @@ pub(in crate::host) fn mesh(host: &Inner, mesh: &Mesh) -> TopologyStatus {
         kind: TopologyKind::RouteMesh,
         automatic: mesh.automatic,
         links: Some(&mesh.links),
+        called: Some(&mesh.links),
         inbound: Some(&mesh.inbound),
     };
     topology(
@@ -170,6 +209,7 @@ pub(in crate::host) fn channel(host: &Inner, channel: &Channel) -> TopologyStatu
         },
         automatic: channel.automatic && channel.client.is_some(),
         links: channel.client.as_ref(),
+        called: channel.server.as_ref().map(|(links, _)| links),
         inbound: channel.inbound.as_deref(),
     };
     topology(host, &parts, |path| path.name == channel.name)
@@ -189,6 +229,7 @@ fn topology(host: &Inner, parts: &Parts<'_>, is_ours: impl Fn(&ChannelPath) -> b
         Some(reason) => (phase(reason), Some(reason)),
     };
     let drops = parts.inbound.map(Inbound::drops);
+    let called = parts.called.filter(|_| parts.kind != TopologyKind::RouteMesh);
     TopologyStatus {
         sequence: parts.sequence.next(),
         name: parts.name.to_owned(),
@@ -196,6 +237,8 @@ fn topology(host: &Inner, parts: &Parts<'_>, is_ours: impl Fn(&ChannelPath) -> b
         phase,
         reason,
         peers,
+        pauses_peers: parts.called.and_then(Links::told_flow).map(|flow| flow.paused),
+        links: LinksStatus::of(parts.links.into_iter().chain(called)),
         channels,
         selection_failures: ours.iter().map(|path| (path.name.clone(), path.failures())).collect(),
         channel_drops: drops.map(Drops::of_channels).unwrap_or_default(),

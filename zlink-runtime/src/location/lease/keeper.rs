@@ -21,6 +21,7 @@ use crate::location::{
 use super::LeaseValue;
 use super::own::{Found, OwnLease};
 use super::records::{Change, Foreign, Record, Records, Wanted, batched, keys_of};
+use super::taken::{self, Taken};
 
 /// What a lease is taken with.
 #[derive(Clone, Debug)]
@@ -92,6 +93,7 @@ struct Shared {
     stopping: watch::Sender<Stopping>,
     wake: Notify,
     progress: Arc<watch::Sender<Progress>>,
+    taken: Taken,
 }
 
 impl HostLease {
@@ -121,6 +123,7 @@ impl HostLease {
                 revision: None,
                 stored: 0,
             })),
+            taken: Taken::default(),
         });
         // From here on, a future that is dropped gives the lease back.
         let lease = Self(shared.clone());
@@ -168,6 +171,20 @@ impl HostLease {
         let revision = self.0.progress.borrow().revision?;
         self.admits()
             .then(|| Condition::Version(self.0.config.owner.lease_key(), revision))
+    }
+
+    /// Tells `hook` what was taken from this host, each time before owned work may start again. It must not wait, and may be
+    /// told the same twice. Only the first hook counts.
+    pub(crate) fn when_taken(&self, hook: impl Fn(Vec<(Key, Stored)>) + Send + Sync + 'static) {
+        self.0.taken.tell(hook);
+    }
+
+    /// Waits until its revision is another than `from`, or it has ended, at most for `within`.
+    pub(crate) async fn moved(&self, from: Option<Revision>, within: Duration) {
+        let mut progress = self.0.progress.subscribe();
+        let over = |phase| matches!(phase, LeasePhase::Fenced | LeasePhase::Released);
+        let moved = progress.wait_for(|progress| progress.revision != from || over(progress.phase));
+        let _ = tokio::time::timeout(within, moved).await;
     }
 
     /// Wants `record` in the store, instead of what is there under its key. Does not wait.
@@ -395,11 +412,32 @@ impl Keeper {
         match self.read(&keys).await {
             Ok(found) => {
                 self.records.found(keys.into_iter().zip(found), &[])?;
+                if let Err(error) = self.learn_what_was_taken().await {
+                    return Ok(Ended::Failed(error));
+                }
                 self.own.confirmed(self.shared.config.clock.now());
                 Ok(Ended::Applied)
             }
             Err(error) => Ok(Ended::Failed(error)),
         }
+    }
+
+    async fn learn_what_was_taken(&self) -> Result<(), StoreError> {
+        let Some(hook) = self.shared.taken.hook() else {
+            return Ok(());
+        };
+        let config = &self.shared.config;
+        let prefix = config.owner.taken_prefix();
+        let reading = taken::read(&*config.store, &prefix);
+        match tokio::time::timeout(self.timing().renew_timeout, reading).await {
+            Ok(entries) => hook(entries?),
+            Err(_) => {
+                return Err(StoreError::DeadlineExceeded(
+                    "what was taken is read for too long".into(),
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// The next write: the lease, and with it the records that have changed.

@@ -45,6 +45,8 @@ pub(crate) enum Standing {
     Alive {
         /// Of its lease.
         generation: Revision,
+        /// Of the write that was seen last.
+        revision: Revision,
     },
     /// It is not, and its lease is still there with this revision.
     Dead(Revision),
@@ -137,6 +139,7 @@ impl LeaseWatch {
             Some(seen) if seen.dead => Standing::Dead(seen.lease.revision),
             Some(seen) => Standing::Alive {
                 generation: seen.lease.generation,
+                revision: seen.lease.revision,
             },
         })
     }

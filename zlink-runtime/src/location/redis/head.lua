@@ -1,9 +1,4 @@
--- Before every script on records. A namespace is five keys of one slot:
---   state    hash: `epoch`, drawn when the namespace was made; `revision`, of the last batch
---   records  hash: key to `revision:expiry:value`, both numbers in decimals, the expiry empty where there is none
---   order    sorted set of the keys, all of one score, so in the order of their bytes
---   expiry   sorted set of the keys that expire, by milliseconds
---   batches  sorted set of the revisions of the last batches
+-- Before every script on records, whose five keys `keys.lua` tells.
 -- ARGV begins with the epoch, the revision and the time that the asker has seen.
 -- An answer is {word, time, last revision, the rest}.
 local state, records, order, expiry, batches = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]

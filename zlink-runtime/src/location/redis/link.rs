@@ -194,6 +194,10 @@ fn is_answer(error: &RedisError) -> bool {
 
 fn told(error: &RedisError) -> String {
     match error.kind() {
+        // Of an error within a script some versions of the server make one of another code.
+        _ if error.to_string().contains("WRONGTYPE") => format!(
+            "a key of this namespace is in use for something else; take another namespace, or delete it: {error}"
+        ),
         ErrorKind::InvalidClientConfig => format!("is no address of a Redis server: {error}"),
         _ => error.to_string(),
     }

@@ -39,17 +39,17 @@ struct Scripts {
 
 impl Records {
     pub(super) fn new(namespace: &str) -> Self {
-        let with_head = |text: &str| Script::new(&format!("{}\n{text}", include_str!("head.lua")));
+        let (keys, head) = (include_str!("keys.lua"), include_str!("head.lua"));
         Self {
             // What is in braces decides the slot.
             keys: ["state", "records", "order", "expiry", "batches"]
                 .map(|name| format!("{{zlink:{namespace}}}:{name}")),
             seen: Mutex::default(),
             scripts: Scripts {
-                open: Script::new(include_str!("open.lua")),
-                read: with_head(include_str!("read.lua")),
-                scan: with_head(include_str!("scan.lua")),
-                write: with_head(include_str!("write.lua")),
+                open: Script::new(&[keys, include_str!("open.lua")].join("\n")),
+                read: Script::new(&[head, include_str!("read.lua")].join("\n")),
+                scan: Script::new(&[head, include_str!("scan.lua")].join("\n")),
+                write: Script::new(&[keys, head, include_str!("write.lua")].join("\n")),
             },
         }
     }
@@ -57,7 +57,10 @@ impl Records {
     /// Learns which namespace it is, and makes it where there is none.
     pub(super) async fn open(&self, server: &Server) -> Result<(), StoreError> {
         let drawn = uuid::Uuid::new_v4().simple().to_string();
-        let mut call = self.scripts.open.key(&self.keys[0]);
+        let mut call = self.scripts.open.prepare_invoke();
+        for key in &self.keys {
+            call.key(key);
+        }
         // A namespace that nobody has used is none that can be lost.
         let (epoch, revision) = server.call(call.arg(drawn), false, Duration::ZERO).await?;
         let mut seen = self.seen.lock();

@@ -39,6 +39,13 @@ pub(super) fn run(file: &File, mut jobs: Jobs<BlobJob>, clock: &Clock) {
                 Ok(())
             }),
             BlobJob::Get(ticket, reference) => {
+                if ticket.is_gone() {
+                    continue;
+                }
+                if ticket.is_late() {
+                    ticket.too_late();
+                    continue;
+                }
                 let read = || get(&file.connection, &reference, clock.now()).map_err(|error| unavailable(&error));
                 let answer = file.check_in_place().and_then(|()| read());
                 ticket.answer(answer);
@@ -55,9 +62,11 @@ fn change<T>(file: &File, ticket: Ticket<T>, act: impl FnOnce(&Connection) -> ru
         if ticket.is_gone() {
             return;
         }
+        if ticket.is_late() {
+            return ticket.too_late();
+        }
         match file.begin() {
             Ok(true) => break,
-            Ok(false) if ticket.is_late() => return ticket.too_late(),
             Ok(false) => std::thread::sleep(Duration::from_millis(1)),
             Err(error) => return ticket.answer(Err(error)),
         }
@@ -128,4 +137,30 @@ fn renew(
     let row = (reference.as_str().as_bytes(), signed(now.as_millis()), expiry);
     let renewed = update.query_row(row, |row| unsigned(row, 0)).optional()?;
     Ok(renewed.map(StoreTime::from_millis))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::file::Kind;
+    use super::super::thread;
+    use super::*;
+
+    /// REQ: LS-065
+    #[tokio::test]
+    async fn what_could_not_be_begun_in_time_is_not_done() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let work = |file: File, jobs| run(&file, jobs, &Clock::default());
+        let file = folder.path().join("blobs");
+        let queue = thread::spawn("blobs", &file, Kind::Blobs, work);
+        let queue = queue.await.unwrap();
+        let name = || BlobRef::new("x").unwrap();
+        let (late, soon) = (Duration::ZERO, Duration::from_secs(60));
+
+        let put = queue.ask(late, |ticket| BlobJob::Put(ticket, name(), "1".into(), soon));
+        assert!(matches!(put.await, Some(Err(StoreError::DeadlineExceeded(_)))));
+        let get = queue.ask(soon, |ticket| BlobJob::Get(ticket, name())).await;
+        assert_eq!(get, Some(Ok(None)));
+        let get = queue.ask(late, |ticket| BlobJob::Get(ticket, name())).await;
+        assert!(matches!(get, Some(Err(StoreError::DeadlineExceeded(_)))));
+    }
 }

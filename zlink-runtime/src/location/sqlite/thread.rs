@@ -133,7 +133,7 @@ impl<T> Ticket<T> {
 
     /// Answers one that waited too long, before it was begun.
     pub(super) fn too_late(self) {
-        let text = "other writers held the file all the time".to_owned();
+        let text = "its turn did not come in time".to_owned();
         self.answer(Err(StoreError::DeadlineExceeded(text)));
     }
 }

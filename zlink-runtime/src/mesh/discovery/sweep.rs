@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::location::{Batch, Condition, Mutation, OwnerId, Revision, Standing, Written};
+use crate::location::{Batch, Condition, Mutation, OwnerId, Revision, Standing, Written, within};
 
-use super::{Searching, within};
+use super::Searching;
 
 /// Dead hosts that one look sweeps out.
 const HOSTS: usize = 16;
@@ -34,19 +34,26 @@ impl Searching {
         }
     }
 
-    /// Hosts with descriptors and no life, and the revisions of the leases that prove it.
+    /// Hosts that have left something and have no life, and the revisions of the leases that prove it.
     fn dead(&self) -> BTreeMap<OwnerId, Option<Revision>> {
-        let owners = self.searches.iter().flat_map(|search| &search.found);
-        owners
-            .filter_map(|found| {
-                let owner = found.descriptor.owner;
-                match self.watch.standing(&owner)? {
+        let found = self.searches.iter().flat_map(|search| &search.found);
+        let with_descriptors =
+            found
+                .map(|found| found.descriptor.owner)
+                .filter_map(|owner| match self.watch.standing(&owner)? {
                     Standing::Dead(revision) => Some((owner, Some(revision))),
                     Standing::Gone => Some((owner, None)),
                     Standing::Alive { .. } => None,
-                }
-            })
-            .collect()
+                });
+        let strays = self
+            .strays
+            .suspects()
+            .filter_map(|owner| match self.watch.standing(&owner)? {
+                Standing::Dead(revision) => Some((owner, Some(revision))),
+                // Nothing else of it is known here.
+                Standing::Gone | Standing::Alive { .. } => None,
+            });
+        strays.chain(with_descriptors).collect()
     }
 
     fn removal(&self, owner: OwnerId, lease: Option<Revision>, writer: Condition) -> Option<Batch> {

@@ -119,7 +119,9 @@ impl Link for Answered {
         Box::pin(async { Ok(()) })
     }
 
-    fn announce(&self, _: Flow) {}
+    fn announce(&self, _: Flow) -> Result<(), Refused> {
+        Ok(())
+    }
 
     fn held(&self) -> Held {
         Held::default()
@@ -170,6 +172,7 @@ fn links(transport: &Answering) -> Links {
         info: about("local"),
         transport: Arc::new(transport.clone()),
         permits: HostPermits::new(10),
+        flow: None,
         budget: 1000,
         receive_budget: None,
         upcall: Arc::new(Nobody),

@@ -7,12 +7,12 @@ use std::task::{Context, Poll};
 use proptest::prelude::*;
 
 use super::Count;
-use crate::permit::{Closed, Flow, Grant, HostPermits, Permit, Source};
+use crate::permit::{Closed, Flow, HostPermits, Permit, PermitLimits, Source};
 
 #[derive(Clone, Copy, Debug)]
 enum Op {
     Poll { source: usize, want: u32 },
-    Try { want: u32 },
+    Try { source: usize, want: u32 },
     Queue { at: usize },
     Return { at: usize, start: bool },
     Cancel { source: usize },
@@ -22,7 +22,7 @@ enum Op {
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         6 => (0_usize..4, 1_u32..4).prop_map(|(source, want)| Op::Poll { source, want }),
-        1 => (1_u32..4).prop_map(|want| Op::Try { want }),
+        1 => (0_usize..4, 1_u32..4).prop_map(|(source, want)| Op::Try { source, want }),
         2 => (0_usize..8).prop_map(|at| Op::Queue { at }),
         5 => (0_usize..8, any::<bool>()).prop_map(|(at, start)| Op::Return { at, start }),
         1 => (0_usize..4).prop_map(|source| Op::Cancel { source }),
@@ -30,50 +30,95 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// What the permits are, said plainly.
+/// What the permits are, said plainly. Sources 2 and 3 are those of turns.
 struct Model {
     max: u32,
+    reserve: u32,
+    lent: u32,
     in_use: u32,
     closed: bool,
     waiting: VecDeque<(usize, u32)>,
-    handed: BTreeMap<usize, u32>,
+    handed: BTreeMap<usize, (u32, bool)>,
     woken: [u32; 4],
     paused: bool,
     /// What was published: the state after each operation, not in the middle of one.
     flow: Flow,
 }
 
+const fn is_turn(source: usize) -> bool {
+    source >= 2
+}
+
 impl Model {
-    fn grant(&mut self, want: u32) -> u32 {
-        let count = want.min(self.max - self.in_use);
+    fn new(max: u32, reserve: u32) -> Self {
+        Self {
+            max,
+            reserve,
+            lent: 0,
+            in_use: 0,
+            closed: false,
+            waiting: VecDeque::new(),
+            handed: BTreeMap::new(),
+            woken: [0; 4],
+            paused: false,
+            flow: Flow::default(),
+        }
+    }
+
+    fn free(&self) -> u32 {
+        self.max - self.reserve + self.lent - self.in_use
+    }
+
+    fn grant(&mut self, want: u32, lent: bool) -> (u32, bool) {
+        let count = want.min(if lent { self.reserve - self.lent } else { self.free() });
+        self.lent += if lent { count } else { 0 };
         self.in_use += count;
         self.derive();
-        count
+        (count, lent)
     }
 
-    fn take(&mut self, want: u32) -> u32 {
-        let count = self.grant(want);
+    /// Grants what nobody waits for.
+    fn take(&mut self, source: usize, want: u32) -> Option<(u32, bool)> {
+        let turns_wait = self.waiting.iter().any(|waiter| is_turn(waiter.0));
+        let granted = if self.waiting.is_empty() && self.free() > 0 {
+            Some(self.grant(want, false))
+        } else if is_turn(source) && !turns_wait && self.lent < self.reserve {
+            Some(self.grant(want, true))
+        } else {
+            None
+        };
         self.publish();
-        count
+        granted
     }
 
-    fn give_back(&mut self, count: u32) {
+    fn hand(&mut self, at: usize, lent: bool) {
+        let (source, want) = self.waiting.remove(at).unwrap();
+        let granted = self.grant(want, lent);
+        self.handed.insert(source, granted);
+        self.woken[source] += 1;
+    }
+
+    fn give_back(&mut self, count: u32, lent: bool) {
+        self.lent -= if lent { count } else { 0 };
         self.in_use -= count;
         self.derive();
-        while self.in_use < self.max
-            && let Some((source, want)) = self.waiting.pop_front()
+        while self.free() > 0 && !self.waiting.is_empty() {
+            self.hand(0, false);
+        }
+        while self.lent < self.reserve
+            && let Some(at) = self.waiting.iter().position(|waiter| is_turn(waiter.0))
         {
-            let count = self.grant(want);
-            self.handed.insert(source, count);
-            self.woken[source] += 1;
+            self.hand(at, true);
         }
         self.publish();
     }
 
     fn derive(&mut self) {
+        let pause = (self.max * 80).div_ceil(100).min(self.max - self.reserve);
+        let resume = (self.max * 60 / 100).min(pause - 1);
         self.paused = match self.paused {
-            false => self.in_use >= (self.max * 80).div_ceil(100),
-            true => self.in_use > self.max * 60 / 100,
+            false => self.in_use >= pause,
+            true => self.in_use > resume,
         };
     }
 
@@ -88,10 +133,10 @@ impl Model {
 
     /// `None` while pending.
     fn poll(&mut self, source: usize, want: u32) -> Option<Result<u32, Closed>> {
-        if let Some(count) = self.handed.remove(&source) {
+        if let Some((count, lent)) = self.handed.remove(&source) {
             let extra = count.saturating_sub(want);
             if extra > 0 {
-                self.give_back(extra);
+                self.give_back(extra, lent);
             }
             return Some(Ok(count.min(want)));
         }
@@ -102,8 +147,8 @@ impl Model {
             waiter.1 = want;
             return None;
         }
-        if self.waiting.is_empty() && self.in_use < self.max {
-            return Some(Ok(self.take(want)));
+        if let Some((count, _)) = self.take(source, want) {
+            return Some(Ok(count));
         }
         self.waiting.push_back((source, want));
         None
@@ -111,8 +156,8 @@ impl Model {
 
     fn cancel(&mut self, source: usize) {
         self.waiting.retain(|waiter| waiter.0 != source);
-        if let Some(count) = self.handed.remove(&source) {
-            self.give_back(count);
+        if let Some((count, lent)) = self.handed.remove(&source) {
+            self.give_back(count, lent);
         }
     }
 
@@ -127,15 +172,18 @@ impl Model {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
 
-    /// REQ: PM-20, PM-27, PM-35, PM-81
+    /// REQ: PM-20, PM-27, PM-35, PM-64, PM-81
     #[test]
-    fn under_random_use_they_are_what_the_model_says(max in 1_u32..7, ops in prop::collection::vec(op(), 0..60)) {
-        let permits = HostPermits::new(max);
-        let mut model = Model {
-            max, in_use: 0, closed: false, waiting: VecDeque::new(), handed: BTreeMap::new(), woken: [0; 4],
-            paused: false, flow: Flow::default(),
-        };
-        let mut sources: Vec<Source> = (0..4).map(|_| permits.source()).collect();
+    fn under_random_use_they_are_what_the_model_says(
+        max in 1_u32..20, kept in any::<bool>(), ops in prop::collection::vec(op(), 0..80),
+    ) {
+        let limits = PermitLimits::new(max, 80, 60).unwrap();
+        let limits = if kept { limits.with_reserve() } else { limits };
+        let permits = HostPermits::with_limits(limits);
+        let mut model = Model::new(max, limits.reserve());
+        let mut sources: Vec<Source> = (0..4)
+            .map(|source| if is_turn(source) { permits.turn_source() } else { permits.source() })
+            .collect();
         let wakes: Vec<Arc<Count>> = (0..4).map(|_| Arc::default()).collect();
         let mut held: Vec<(Permit, bool)> = Vec::new();
         for op in ops {
@@ -153,13 +201,13 @@ proptest! {
                     };
                     prop_assert_eq!(got, model.poll(source, want));
                 }
-                Op::Try { want } => {
-                    let open = !model.closed && model.waiting.is_empty() && model.in_use < max;
-                    let grant = sources[0].try_acquire(want);
-                    prop_assert_eq!(grant.as_ref().map(Grant::len), open.then(|| model.take(want)));
+                Op::Try { source, want } => {
+                    let grant = sources[source].try_acquire(want);
+                    let expected = if model.closed { None } else { model.take(source, want) };
+                    prop_assert_eq!(grant.as_ref().map(|grant| (grant.left, grant.lent)), expected);
                     // A grant that is dropped whole.
                     if let Some(grant) = grant {
-                        model.give_back(grant.len());
+                        model.give_back(grant.len(), grant.lent);
                     }
                 }
                 Op::Queue { at } => {
@@ -171,8 +219,9 @@ proptest! {
                 Op::Return { at, start } => {
                     if at < held.len() {
                         let (permit, _) = held.swap_remove(at);
+                        let lent = permit.lent;
                         if start { permit.start() } else { drop(permit) }
-                        model.give_back(1);
+                        model.give_back(1, lent);
                     }
                 }
                 Op::Cancel { source } => {
@@ -185,7 +234,8 @@ proptest! {
                 }
             }
             let status = permits.status();
-            prop_assert_eq!(status.in_use(), model.in_use);
+            prop_assert_eq!((status.in_use(), status.lent), (model.in_use, model.lent));
+            prop_assert!(status.lent <= limits.reserve());
             prop_assert!(status.in_use() <= max);
             let queued = held.iter().filter(|it| it.1).count();
             prop_assert_eq!(status.queued as usize, queued);

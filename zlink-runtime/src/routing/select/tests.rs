@@ -83,6 +83,20 @@ fn a_heavier_member_is_picked_in_proportion() {
     );
 }
 
+/// Calls that found the link of a heavy one lost do not all go to the same of the light ones.
+#[test]
+fn those_beside_an_ended_one_come_in_turn() {
+    let selector = selector(&[("A", 10_000), ("B", 1), ("C", 1), ("D", 1)]);
+    let before = picks(&selector, 3);
+    let others: Vec<_> = (0..6).map(|_| selector.other(|name| name != "A").unwrap()).collect();
+    assert_eq!(others, ["B", "C", "D", "B", "C", "D"]);
+    assert_eq!(selector.other(|_| false), None);
+    assert_eq!(
+        (before, picks(&selector, 3)),
+        (vec!["A".to_owned(); 3], vec!["A".to_owned(); 3])
+    );
+}
+
 /// REQ: CH-402
 #[test]
 fn ties_go_to_the_smaller_bytes() {

@@ -9,7 +9,7 @@ use super::kit::*;
 pub(super) async fn a_paused_peer_is_one_reason_to_wait_and_a_full_budget_another(rig: Rig) {
     for lanes in [Lanes::One, Lanes::Two] {
         let (client, server, _bound) = with_permits(&rig, 1, lanes).await;
-        let flow = |version, paused| server.link.announce(Flow { version, paused });
+        let flow = |version, paused| server.link.announce(Flow { version, paused }).unwrap();
         flow(1, true);
         until("the pause is told", || client.link.held().by_peer).await;
         assert!(server.link.held().by_us && !client.link.held().by_us);
@@ -90,10 +90,11 @@ pub(super) async fn a_new_link_is_told_at_once_and_a_dealer_tells_nobody(rig: Ri
         let dialler = server.dialled(&rig, dialled).await;
         let accepted = End::new(server.accept().await, &permits, 1000);
         until("the dialler is paused", || dialler.link.held().by_peer).await;
-        dialler.link.announce(Flow {
+        let told = dialler.link.announce(Flow {
             version: 8,
             paused: dialler.link.peer().lanes == Lanes::One,
         });
+        told.unwrap();
         accepted.link.send(Lane::Data, record(COMPLETION, 1, 0)).await.unwrap();
         until("something travelled after it", || dialler.heard.len() == 1).await;
         assert!(!accepted.link.held().by_peer);

@@ -14,10 +14,11 @@ use tokio::io::AsyncReadExt;
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::inbox::{Aside, Inbox};
+use super::rotation::Rotation;
 use super::shared::Shared;
 use super::state::{Phase, Watcher, yield_once};
 use super::stream::ReadHalf;
-use crate::limit::{HANDSHAKE_TIME, ROTATION_BYTES, ROTATION_RECORDS, ROTATION_TIME};
+use crate::limit::HANDSHAKE_TIME;
 use crate::permit::{Permit, Source};
 use crate::transport::zmtp::{Command, ZmtpError};
 use crate::transport::{BoxFuture, CloseReason, Flow, HANDSHAKE_RECORDS, Lane, Lanes, Sink, SocketType};
@@ -46,14 +47,6 @@ impl From<ZmtpError> for Stop {
     fn from(error: ZmtpError) -> Self {
         Stop::Broken(error)
     }
-}
-
-/// What one rotation has handed on.
-#[derive(Default)]
-struct Rotation {
-    records: usize,
-    bytes: usize,
-    since: Option<Instant>,
 }
 
 pub(super) struct Reader {
@@ -174,7 +167,7 @@ impl Reader {
             if self.inbox.len() > 0 {
                 self.deliver().await?;
             } else if many {
-                self.rotation.records = ROTATION_RECORDS;
+                self.rotation.spend();
             } else {
                 self.permit = None;
                 self.fill().await?;
@@ -403,7 +396,8 @@ impl Reader {
         let more = u32::try_from(ordinary.saturating_sub(1)).unwrap_or(u32::MAX);
         let mut grant = if more > 0 { self.source.try_acquire(more) } else { None };
         let (mut handed, at) = (0, Instant::now());
-        while handed < count {
+        self.rotation.begin(at);
+        while handed < count && !(handed > 0 && self.rotation.is_spent()) {
             let mut permit = None;
             if ordinary > 0
                 && self
@@ -420,23 +414,19 @@ impl Reader {
             let Some(record) = self.inbox.pop(count - handed) else {
                 break;
             };
-            self.rotation.bytes += record.len();
+            self.rotation.add(record.len(), Instant::now);
             self.sink.record(self.lane, record, permit, at);
             handed += 1;
         }
-        self.rotation.records += handed;
         self.shared.received.fetch_add(handed as u64, Ordering::Relaxed);
+        self.shared.batches.fetch_add(u64::from(handed > 0), Ordering::Relaxed);
     }
 
     /// Lets others run where this lane has had its share.
     async fn rotate(&mut self) {
-        let Rotation { records, bytes, since } = &mut self.rotation;
-        let over = *records >= ROTATION_RECORDS || *bytes >= ROTATION_BYTES;
-        if over || since.is_some_and(|since| since.elapsed() >= ROTATION_TIME) {
+        if self.rotation.is_spent() {
             self.rotation = Rotation::default();
             yield_once().await;
-        } else if *records > 0 && since.is_none() {
-            *since = Some(Instant::now());
         }
     }
 

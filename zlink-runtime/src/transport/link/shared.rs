@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use super::greet::Greeted;
 use super::queue::SendQueue;
 use super::reader::{self, Reader};
-use super::state::State;
+use super::state::{Phase, State};
 use super::{keeper, writer};
 use crate::id::LinkId;
 use crate::limit::RECEIVE_BUDGET_BYTES;
@@ -54,6 +54,8 @@ pub(super) struct Shared {
     pub(super) max_record: AtomicUsize,
     pub(super) admitted: AtomicBool,
     pub(super) received: AtomicU64,
+    /// Times that received records were handed on.
+    pub(super) batches: AtomicU64,
     /// Rises with every read of the lane that carries PING and PONG.
     pub(super) heard: AtomicU64,
     /// Rises with every piece of a record that is read or written before its last.
@@ -118,12 +120,15 @@ impl Shared {
         }
     }
 
-    pub(super) fn tell(&self, flow: Flow) {
+    /// Tells the peer this host's receive flow; `false` where the link has ended.
+    pub(super) fn tell(&self, flow: Flow) -> bool {
         let mut announced = self.announced.lock();
         if self.announces && flow.version > announced.version {
             *announced = flow;
             self.queue(Lane::Completion).flow(flow);
         }
+        drop(announced);
+        self.state.now().phase != Phase::Closed
     }
 }
 
@@ -151,6 +156,7 @@ pub(super) fn open(parts: Parts, offer: &Offer) -> Arc<dyn Link> {
         max_record: AtomicUsize::new(offer.max_record),
         admitted: AtomicBool::new(false),
         received: AtomicU64::new(0),
+        batches: AtomicU64::new(0),
         heard: AtomicU64::new(0),
         moved: AtomicU64::new(0),
         waiting_bytes: AtomicUsize::new(0),
@@ -234,8 +240,12 @@ impl Link for OpenLink {
         Box::pin(Sending::new(WaitingOn(self.0.clone(), lane), record))
     }
 
-    fn announce(&self, flow: Flow) {
-        self.0.tell(flow);
+    fn announce(&self, flow: Flow) -> Result<(), Refused> {
+        if self.0.tell(flow) {
+            Ok(())
+        } else {
+            Err(Refused::Closed)
+        }
     }
 
     fn held(&self) -> Held {
@@ -262,6 +272,7 @@ impl Link for OpenLink {
     fn stats(&self) -> LinkStats {
         let mut stats = LinkStats {
             received: self.0.received.load(Ordering::Relaxed),
+            batches: self.0.batches.load(Ordering::Relaxed),
             waiting_bytes: self.0.waiting_bytes.load(Ordering::Relaxed),
             moved: self.0.moved.load(Ordering::Relaxed),
             ..LinkStats::default()

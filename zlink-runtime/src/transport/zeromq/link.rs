@@ -277,8 +277,10 @@ impl Link for OpenLink {
         Box::pin(Sending::new(self.0.lane(lane).clone(), record))
     }
 
-    fn announce(&self, flow: Flow) {
+    fn announce(&self, flow: Flow) -> Result<(), Refused> {
+        // A lane that has ended takes the value and tells nobody.
         self.0.tell(flow);
+        Ok(())
     }
 
     fn held(&self) -> Held {

@@ -349,7 +349,7 @@ impl Raw {
 
     /// Tells the peer to hold requests back, or to go on.
     pub(crate) fn announce(&self, version: u64, paused: bool) {
-        self.link.announce(Flow { version, paused });
+        self.link.announce(Flow { version, paused }).unwrap();
     }
 
     /// The link itself.

@@ -220,6 +220,7 @@ async fn metadata_is_text_and_its_last_value_travels() {
     let call = orders_client(&c)
         .ask(note("", 1))
         .metadata("lost", "x")
+        .metadata("refused", "\0")
         .all_metadata(&bundle);
     let call = call
         .metadata("key", "first")

@@ -62,7 +62,9 @@ async fn a_host_under_many_times_its_capacity() {
         assert!(jobs.in_use() <= JOBS);
         jobs
     };
-    until("all permits to be in use", || jobs().in_use() == JOBS).await;
+    // An eighth is kept for what its handlers send to its node.
+    let full = JOBS - JOBS / 8;
+    until("all permits to be in use", || jobs().in_use() == full).await;
     let still = async || {
         loop {
             let before = sent.load(Ordering::Relaxed);
@@ -101,7 +103,7 @@ async fn a_host_under_many_times_its_capacity() {
     );
     // Replies flow, to the full host and from it.
     soon("a reply to it", stock_client(&s).ask(note("", 0))).await.unwrap();
-    assert_eq!(jobs().in_use(), JOBS);
+    assert_eq!(jobs().in_use(), full);
     desk.gate().release(1);
     soon("a reply from it", accepted).await.unwrap().unwrap();
 

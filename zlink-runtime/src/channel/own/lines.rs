@@ -1,0 +1,190 @@
+//! Who waits for a permit to call a node of the own host, and its record with it. One task for each line takes the permits
+//! and hands the records on, so that a caller that is not polled keeps neither a permit nor a place before others.
+//!
+//! It must not know what a record asks for.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
+use crate::permit::{HostPermits, Permit, Source};
+use crate::transport::Refused;
+
+use super::OwnPeer;
+
+/// Who calls, and so which permits it may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::channel) enum Kind {
+    /// A handler that awaits a send: of those kept for turns, too. What holds all others may be waiting for it.
+    Send,
+    /// A handler that awaits a reply.
+    Request,
+    /// Anybody else. It holds back while the host asks its peers to, or they would wait for as long as it likes to call.
+    Outside,
+}
+
+/// The lines of one host, whatever the number of its nodes.
+pub(crate) struct OwnLines {
+    permits: HostPermits,
+    lines: [Line; 3],
+    runtime: Handle,
+}
+
+struct Line {
+    /// Takes what is free at once.
+    source: Source,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    next: u64,
+    /// In the order they came.
+    waiting: BTreeMap<u64, Waits>,
+    /// A task takes permits for them.
+    served: bool,
+}
+
+struct Waits {
+    to: Arc<OwnPeer>,
+    record: Bytes,
+    taken: oneshot::Sender<()>,
+}
+
+/// A place in a line; dropping it withdraws the record.
+struct Place {
+    lines: Arc<OwnLines>,
+    kind: Kind,
+    number: u64,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let waits = self.lines.line(self.kind).state.lock().waiting.remove(&self.number);
+        drop(waits);
+    }
+}
+
+impl OwnLines {
+    /// Must be called on the host's runtime.
+    pub(crate) fn new(permits: HostPermits) -> Arc<Self> {
+        let sources = [permits.turn_source(), permits.source(), permits.source()];
+        Arc::new(Self {
+            lines: sources.map(|source| Line {
+                source,
+                state: Mutex::default(),
+            }),
+            permits,
+            runtime: Handle::current(),
+        })
+    }
+
+    pub(super) fn permits(&self) -> &HostPermits {
+        &self.permits
+    }
+
+    fn line(&self, kind: Kind) -> &Line {
+        let [send, request, outside] = &self.lines;
+        match kind {
+            Kind::Send => send,
+            Kind::Request => request,
+            Kind::Outside => outside,
+        }
+    }
+
+    /// A permit, where one is free and nobody waits.
+    pub(super) fn try_take(&self, kind: Kind) -> Option<Permit> {
+        if kind == Kind::Outside && self.permits.is_paused() {
+            return None;
+        }
+        let line = self.line(kind);
+        if !line.state.lock().waiting.is_empty() {
+            return None;
+        }
+        line.source.try_acquire(1)?.take()
+    }
+
+    /// Waits for a permit, behind those that wait already; then the record is with the node. Dropping the future withdraws
+    /// it for good.
+    pub(super) fn send(
+        self: &Arc<Self>,
+        kind: Kind,
+        to: Arc<OwnPeer>,
+        record: Bytes,
+    ) -> impl Future<Output = Result<(), Refused>> + Send + use<> {
+        let (tell, taken) = oneshot::channel();
+        let mut line = self.line(kind).state.lock();
+        let number = line.next;
+        line.next += 1;
+        let waits = Waits {
+            to,
+            record,
+            taken: tell,
+        };
+        line.waiting.insert(number, waits);
+        let served = std::mem::replace(&mut line.served, true);
+        drop(line);
+        let lines = self.clone();
+        let place = Place { lines, kind, number };
+        if !served {
+            self.runtime.spawn(self.clone().serve(kind));
+        }
+        async move {
+            let _place = place;
+            taken.await.map_err(|_| Refused::Closed)
+        }
+    }
+
+    /// Takes a permit for each that waits, until nobody does.
+    async fn serve(self: Arc<Self>, kind: Kind) {
+        let mut source = match kind {
+            Kind::Send => self.permits.turn_source(),
+            Kind::Request | Kind::Outside => self.permits.source(),
+        };
+        let mut flow = self.permits.watch();
+        loop {
+            {
+                let mut line = self.line(kind).state.lock();
+                if line.waiting.is_empty() {
+                    line.served = false;
+                    return;
+                }
+            }
+            if kind == Kind::Outside && self.permits.is_paused() && flow.changed().await.is_some() {
+                continue;
+            }
+            let granted = source.acquire(1).await;
+            let Some(permit) = granted.ok().and_then(|mut grant| grant.take()) else {
+                // The host stops; whoever waits hears of it as its record is dropped.
+                let mut line = self.line(kind).state.lock();
+                line.served = false;
+                let waiting = std::mem::take(&mut line.waiting);
+                drop(line);
+                drop(waiting);
+                return;
+            };
+            let first = self.line(kind).state.lock().waiting.pop_first();
+            // Where nobody hears that it was taken, it was withdrawn a moment ago.
+            if let Some((_, Waits { to, record, taken })) = first
+                && taken.send(()).is_ok()
+                && let Err(refused) = to.deliver(record, permit)
+            {
+                tracing::debug!(
+                    target: "zlink::dispatch", event_id = "zlink.dispatch_error", %refused, reason = "shutdown",
+                    outcome = "failed", action = "drop"
+                );
+            }
+        }
+    }
+}
+
+impl fmt::Debug for OwnLines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OwnLines")
+    }
+}

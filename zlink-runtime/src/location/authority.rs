@@ -1,0 +1,380 @@
+//! Who owns which Spot: the one machine above all store providers that reserves IDs, makes Spots Ready, and takes them away.
+//!
+//! Every change is one batch, conditioned on the record, on the lease of this host and on the counters that it changes; so
+//! it happens as a whole, or not at all. `record` is what the store says, `capacity` how many there are, `change` what a
+//! batch must hold and what a conflict tells, all pure; `writer` does the I/O, for one host one batch at a time; `standing`
+//! knows which owners live. It must not know what a Spot does.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::task::AbortHandle;
+
+use super::{HostLease, Revision, Standing, StoreError};
+use crate::error::ErrorKind;
+use crate::id::{ObjectGeneration, SpotId, SpotRef};
+use crate::random::Random;
+
+mod capacity;
+mod change;
+mod query;
+mod record;
+mod standing;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+pub(crate) use capacity::Limits;
+pub(crate) use query::{Filter, Listed};
+pub(crate) use record::{CreationOutcome, Ended, OperationId, Reserve, SpotRecord, SpotState, Terminal};
+
+use change::Change;
+use standing::Owners;
+use writer::{Done, Shared, Writer};
+
+/// Why nothing is known of a change, or it cannot be made. A store that fails is never an absent record.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum AuthorityError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// This host's lease does not admit owned work, or the host ends.
+    #[error("this host's lease does not admit work of Spots now")]
+    Closed,
+    /// The record is not what the caller holds any more, or the same operation was reserved with other content.
+    #[error("another change of this Spot came first")]
+    Conflict,
+    #[error("the record cannot be used: {0}")]
+    Unreadable(String),
+}
+
+impl AuthorityError {
+    /// What a call that fails for this reason ends with.
+    pub(crate) fn kind(&self) -> ErrorKind {
+        match self {
+            AuthorityError::Store(error) => error.kind(),
+            AuthorityError::Closed => ErrorKind::Unavailable,
+            AuthorityError::Conflict => ErrorKind::InvalidOperation,
+            AuthorityError::Unreadable(_) => ErrorKind::InternalFailure,
+        }
+    }
+}
+
+/// What an ID leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Resolved {
+    Ready(SpotRecord),
+    /// Somebody makes it.
+    Creating(SpotRecord),
+    Missing,
+    /// There is one, and its owner is dead, or does not know whether it lives.
+    Unavailable(SpotRecord),
+    /// Nobody knows.
+    Failed(AuthorityError),
+}
+
+/// How an attempt to reserve an ID ended.
+#[derive(Debug)]
+pub(crate) enum Reserving {
+    Won(Reservation),
+    /// The same operation holds it already, with the same content.
+    Issued(SpotRecord),
+    /// It is somebody else's.
+    Lost(SpotRecord),
+    NoCapacity,
+}
+
+/// How an attempt to take a Spot away ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Removal {
+    Removed,
+    /// There is none.
+    Missing,
+    /// There is another one, or it has changed.
+    Other(Box<SpotRecord>),
+    /// Only of [`Authority::release`]: its owner lives.
+    OwnerAlive,
+}
+
+/// An ID that this host has reserved. Dropped without commit or abort, it is aborted by and by.
+pub(crate) struct Reservation {
+    shared: Arc<Shared>,
+    /// `None` once somebody else has it to do.
+    record: Option<SpotRecord>,
+    generation: ObjectGeneration,
+}
+
+impl Reservation {
+    fn new(shared: Arc<Shared>, record: SpotRecord) -> Self {
+        Self {
+            shared,
+            generation: record.generation,
+            record: Some(record),
+        }
+    }
+
+    /// What is reserved; `None` only inside commit and abort.
+    pub(crate) fn record(&self) -> Option<&SpotRecord> {
+        self.record.as_ref()
+    }
+
+    /// The incarnation that it is to become.
+    pub(crate) fn generation(&self) -> ObjectGeneration {
+        self.generation
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        if let Some(record) = self.record.take() {
+            self.shared.leave(Change::Abort(record, None));
+        }
+    }
+}
+
+impl fmt::Debug for Reservation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Reservation").field(&self.record).finish()
+    }
+}
+
+/// Reads and changes who owns which Spot, under this host's lease. Clones share one writer, which ends with the last of
+/// them.
+#[derive(Clone)]
+pub(crate) struct Authority(Arc<Handle>);
+
+struct Handle {
+    shared: Arc<Shared>,
+    owners: Arc<Owners>,
+    polling: AbortHandle,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.polling.abort();
+        self.shared.end();
+    }
+}
+
+impl fmt::Debug for Authority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Authority({})", self.0.shared.lease.config().owner)
+    }
+}
+
+impl Authority {
+    /// The authority of the host that holds `lease`, one per host. Its tasks run where the lease was told to.
+    ///
+    /// `taken` is told of each Spot that another host released while this one could not renew its lease, before the lease
+    /// admits owned work again; maybe twice. It must not wait.
+    pub(crate) fn new(
+        lease: Arc<HostLease>,
+        random: Random,
+        taken: impl Fn(SpotRecord) + Send + Sync + 'static,
+    ) -> Self {
+        let runtime = lease.config().runtime.clone();
+        let shared = Arc::new(Shared::new(lease, random));
+        // The lease holds the hook, so the hook does not hold the lease.
+        let weak = Arc::downgrade(&shared);
+        shared.lease.when_taken(move |entries| {
+            for (key, stored) in entries {
+                match SpotRecord::read(&stored) {
+                    Ok(record) => {
+                        taken(record.clone());
+                        if let Some(shared) = weak.upgrade() {
+                            shared.leave(Change::Acknowledge(record, stored.revision));
+                        }
+                    }
+                    Err(error) => {
+                        tracing::error!(target: "zlink::runtime", %key, %error, "what was taken is not known")
+                    }
+                }
+            }
+        });
+        let owners = Arc::new(Owners::new(shared.clone()));
+        runtime.spawn(Writer::new(shared.clone()).run());
+        let polled = owners.clone();
+        let polling = runtime.spawn(async move { polled.poll().await }).abort_handle();
+        Self(Arc::new(Handle {
+            shared,
+            owners,
+            polling,
+        }))
+    }
+
+    fn shared(&self) -> &Shared {
+        &self.0.shared
+    }
+
+    /// What `id` leads to, as the store says now.
+    pub(crate) async fn resolve(&self, id: &SpotId) -> Resolved {
+        match self.find(id).await {
+            Ok(None) => Resolved::Missing,
+            Ok(Some(record)) => match self.stands(&record).await {
+                Ok(false) => Resolved::Unavailable(record),
+                Ok(true) => match record.state {
+                    SpotState::Ready => Resolved::Ready(record),
+                    SpotState::Creating => Resolved::Creating(record),
+                },
+                Err(error) => Resolved::Failed(error.into()),
+            },
+            Err(error) => Resolved::Failed(error),
+        }
+    }
+
+    /// The record of `id`, whoever owns it.
+    ///
+    /// # Errors
+    /// The store failed, or holds something else there.
+    async fn find(&self, id: &SpotId) -> Result<Option<SpotRecord>, AuthorityError> {
+        let read = self.shared().read(&[super::name::spot_key(id)]).await?;
+        let stored = read.into_iter().next().flatten();
+        let record = stored.map(|stored| SpotRecord::read_as(id, &stored)).transpose();
+        record.map_err(|error| AuthorityError::Unreadable(error.to_string()))
+    }
+
+    /// Whether the owner of `record` may be alive, as the run that wrote it.
+    async fn stands(&self, record: &SpotRecord) -> Result<bool, StoreError> {
+        let lease = &self.shared().lease;
+        if record.owner == lease.config().owner {
+            return Ok(lease.admits() && lease.generation() == Some(record.lease));
+        }
+        let standing = self.0.owners.standing(record.owner).await?;
+        Ok(matches!(standing, Standing::Alive { generation, .. } if generation == record.lease))
+    }
+
+    /// Takes the ID, the capacity and the request into the store, if nobody has the ID. Dropping the future leaves the
+    /// reservation made or not; it is aborted where it was.
+    ///
+    /// # Errors
+    /// Where the store fails, the host's lease does not admit it, the same operation reserved other content
+    /// ([`AuthorityError::Conflict`]), or the inbox has more than 64 KiB.
+    pub(crate) async fn reserve(&self, reserve: Reserve) -> Result<Reserving, AuthorityError> {
+        reserve.check().map_err(StoreError::from)?;
+        match self.shared().submit(Change::Reserve(reserve)).await? {
+            Done::Reserved(reservation) => Ok(Reserving::Won(reservation)),
+            Done::Issued(record) => Ok(Reserving::Issued(record)),
+            Done::Found(Some(record)) => Ok(Reserving::Lost(record)),
+            Done::NoCapacity => Ok(Reserving::NoCapacity),
+            Done::Written(_) | Done::Removed | Done::Found(None) | Done::Alive => Err(AuthorityError::Conflict),
+        }
+    }
+
+    /// Makes what was reserved Ready, and tells its caller's operation so. While the store fails it is tried again; dropping
+    /// the future aborts the reservation, or removes the Spot.
+    ///
+    /// # Errors
+    /// Where the reservation is gone or the host ends; it is not Ready then.
+    pub(crate) async fn commit(
+        &self,
+        mut reservation: Reservation,
+        terminal: Option<Terminal>,
+    ) -> Result<SpotRecord, AuthorityError> {
+        let Some(record) = reservation.record.take() else {
+            return Err(AuthorityError::Conflict);
+        };
+        self.written(Change::Commit(record, terminal)).await
+    }
+
+    /// Takes the reservation back, and tells its caller's operation why. It is done sooner or later, even where the future
+    /// is dropped.
+    ///
+    /// # Errors
+    /// Where the reservation is gone or the host ends.
+    pub(crate) async fn abort(
+        &self,
+        mut reservation: Reservation,
+        terminal: Option<Terminal>,
+    ) -> Result<(), AuthorityError> {
+        let Some(record) = reservation.record.take() else {
+            return Err(AuthorityError::Conflict);
+        };
+        match self.shared().submit(Change::Abort(record, terminal)).await? {
+            Done::Removed => Ok(()),
+            _ => Err(AuthorityError::Conflict),
+        }
+    }
+
+    /// Gives a Ready Spot of this host another inbox, and nothing else.
+    ///
+    /// # Errors
+    /// Where the store fails, the lease does not admit it, or the record is not `record` any more.
+    pub(crate) async fn preserve(&self, record: &SpotRecord, inbox: Bytes) -> Result<SpotRecord, AuthorityError> {
+        if record.state != SpotState::Ready {
+            return Err(AuthorityError::Conflict);
+        }
+        self.written(Change::Preserve(record.clone(), inbox)).await
+    }
+
+    async fn written(&self, change: Change) -> Result<SpotRecord, AuthorityError> {
+        match self.shared().submit(change).await? {
+            Done::Written(record) => Ok(record),
+            _ => Err(AuthorityError::Conflict),
+        }
+    }
+
+    /// Takes a Ready Spot of this host away. While the store fails it is tried again, even where the future is dropped.
+    ///
+    /// # Errors
+    /// Where it is not Ready or the host ends.
+    pub(crate) async fn delete(&self, record: &SpotRecord) -> Result<Removal, AuthorityError> {
+        if record.state != SpotState::Ready {
+            return Err(AuthorityError::Conflict);
+        }
+        match self.shared().submit(Change::Delete(record.clone())).await? {
+            Done::Removed => Ok(Removal::Removed),
+            Done::Found(None) => Ok(Removal::Missing),
+            Done::Found(Some(other)) => Ok(Removal::Other(Box::new(other))),
+            _ => Err(AuthorityError::Conflict),
+        }
+    }
+
+    /// Takes away what a dead host owns: that incarnation, however far it had come. Waits until the owner is proved dead, its
+    /// lease's TTL and the margin by this host's clock, or seen alive. Dropping the future keeps what was seen so far.
+    ///
+    /// # Errors
+    /// Where the store fails, or this host's lease does not admit it.
+    pub(crate) async fn release(&self, reference: &SpotRef) -> Result<Removal, AuthorityError> {
+        let mut seen = None;
+        loop {
+            let record = match self.find(&reference.id).await? {
+                None => return Ok(Removal::Missing),
+                Some(record) if record.generation != reference.generation => {
+                    return Ok(Removal::Other(Box::new(record)));
+                }
+                Some(record) => record,
+            };
+            if record.owner == self.shared().lease.config().owner {
+                return Ok(Removal::OwnerAlive);
+            }
+            let proof: Option<Revision> = match self.0.owners.look(record.owner).await? {
+                Standing::Gone => None,
+                Standing::Dead(revision) => Some(revision),
+                Standing::Alive { revision, .. } if seen.is_none_or(|seen| seen == revision) => {
+                    seen = Some(revision);
+                    tokio::time::sleep(self.shared().lease.config().timing.poll_interval).await;
+                    continue;
+                }
+                Standing::Alive { .. } => return Ok(Removal::OwnerAlive),
+            };
+            return match self.shared().submit(Change::Release(record, proof)).await? {
+                Done::Removed => Ok(Removal::Removed),
+                Done::Found(None) => Ok(Removal::Missing),
+                // It, or the proof, is another than it was: looks again.
+                Done::Found(Some(_)) | Done::Alive => continue,
+                _ => Err(AuthorityError::Conflict),
+            };
+        }
+    }
+
+    /// How that creation ended, if it did not long ago.
+    ///
+    /// # Errors
+    /// The store failed, or holds something else there.
+    pub(crate) async fn ended(&self, operation: &OperationId) -> Result<Option<Ended>, AuthorityError> {
+        let read = self.shared().read(&[operation.terminal_key()]).await?;
+        let stored = read.into_iter().next().flatten();
+        let ended = stored.map(|stored| Ended::read(&stored)).transpose();
+        ended.map_err(|error| AuthorityError::Unreadable(error.to_string()))
+    }
+}

@@ -1,0 +1,120 @@
+//! Questions over many Spots: pages of what there is, and what a host owns. It must not change anything.
+
+use super::record::SpotRecord;
+use super::writer::{Shared, within};
+use super::{Authority, AuthorityError};
+use crate::id::{MeshName, SpotKind, SpotType};
+use crate::limit::READ_KEYS;
+use crate::location::name::{self, SPOTS};
+use crate::location::{Cursor, Key, Page, Scan, Scanned, StoreError};
+
+/// Which Spots a page shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Filter {
+    pub(crate) kind: SpotKind,
+    /// All where `None`.
+    pub(crate) stable_type: Option<SpotType>,
+    /// All where `None`.
+    pub(crate) mesh: Option<MeshName>,
+}
+
+impl Filter {
+    fn shows(&self, record: &SpotRecord) -> bool {
+        self.kind == record.kind
+            && self
+                .stable_type
+                .as_ref()
+                .is_none_or(|wanted| *wanted == record.stable_type)
+            && self.mesh.as_ref().is_none_or(|wanted| *wanted == record.mesh)
+    }
+}
+
+/// A Spot on a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) record: SpotRecord,
+    /// Whether its owner may be alive.
+    pub(crate) stands: bool,
+}
+
+/// How many entries of the store one page looks at, at most, before it tells how far it has come: a filter that shows
+/// almost nothing must not keep its caller for a whole namespace.
+const LOOKED_AT: usize = 20_000;
+
+impl Authority {
+    /// The next Spots that `filter` shows, at most `size`, which is 1 to 1,000, in the order of their keys; and where to go
+    /// on, unless it was the end. There may be fewer, even none, before the end. Each shows some moment of its own, none is
+    /// shown twice in one cycle.
+    ///
+    /// # Errors
+    /// The store failed, or the size or the cursor is none. No part of a page is shown.
+    pub(crate) async fn page(
+        &self,
+        filter: &Filter,
+        size: usize,
+        mut after: Option<Cursor>,
+    ) -> Result<(Vec<Listed>, Option<Cursor>), AuthorityError> {
+        let (mut listed, mut looked_at) = (Vec::new(), 0);
+        loop {
+            let page = scan(self.shared(), SPOTS, size - listed.len().min(size), after).await?;
+            looked_at += page.entries.len();
+            for (key, stored) in &page.entries {
+                let record = match SpotRecord::read(stored) {
+                    Ok(record) if name::spot_key(&record.id) == *key => record,
+                    _ => {
+                        tracing::warn!(target: "zlink::runtime", %key, "a record of a Spot cannot be read");
+                        continue;
+                    }
+                };
+                if filter.shows(&record) {
+                    let stands = self.stands(&record).await?;
+                    listed.push(Listed { record, stands });
+                }
+            }
+            if page.next.is_none() || listed.len() >= size || looked_at >= LOOKED_AT {
+                return Ok((listed, page.next));
+            }
+            after = page.next;
+        }
+    }
+
+    /// The next Spots that this host owns by the index in the store, at most 1,000, and where to go on.
+    ///
+    /// # Errors
+    /// The store failed, or a record cannot be read.
+    pub(crate) async fn mine(
+        &self,
+        after: Option<Cursor>,
+    ) -> Result<(Vec<SpotRecord>, Option<Cursor>), AuthorityError> {
+        let shared = self.shared();
+        let owner = shared.lease.config().owner;
+        let prefix = owner.index_prefix();
+        let page = scan(shared, &prefix, READ_KEYS, after).await?;
+        let keys: Vec<_> = page
+            .entries
+            .iter()
+            .filter_map(|(key, _)| Key::new(key.as_str().strip_prefix(&prefix)?).ok())
+            .collect();
+        let mut records = Vec::with_capacity(keys.len());
+        for stored in shared.read(&keys).await?.into_iter().flatten() {
+            let record = SpotRecord::read(&stored).map_err(|error| AuthorityError::Unreadable(error.to_string()))?;
+            if record.owner == owner {
+                records.push(record);
+            }
+        }
+        Ok((records, page.next))
+    }
+}
+
+async fn scan(shared: &Shared, prefix: &str, limit: usize, after: Option<Cursor>) -> Result<Page, StoreError> {
+    let mut scan = Scan::new(prefix, limit)?;
+    if let Some(cursor) = after {
+        scan = scan.after(cursor);
+    }
+    match within(shared.timeout(), shared.lease.config().store.scan(&scan)).await? {
+        Scanned::Page(page) => Ok(page),
+        Scanned::Expired => Err(StoreError::Unavailable(
+            "the page's place is forgotten; begin anew".into(),
+        )),
+    }
+}

@@ -1,0 +1,310 @@
+//! What the store says of one Spot, as a value: who owns it, how far it has come, what it was created by. Pure.
+//! It must not know batches.
+
+use std::fmt;
+
+use bytes::Bytes;
+
+use crate::error::ArgumentError;
+use crate::id::{Generation, MeshName, ObjectGeneration, Rid, SpotId, SpotKind, SpotRef, SpotType};
+use crate::limit::INBOX_BYTES;
+use crate::location::name::{self, OwnerId};
+use crate::location::{Key, Revision, Stored};
+use crate::message::codec;
+use crate::wire;
+
+/// Tells the values of one attempt from all others.
+pub(super) type Nonce = u64;
+
+/// Names one operation, for ever: the node that began it, the run of that node, and a number drawn there.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct OperationId {
+    pub(crate) source: Rid,
+    pub(crate) lifecycle: Generation,
+    pub(crate) id: [u8; 16],
+}
+
+impl OperationId {
+    /// Where it is told how the operation ended.
+    pub(super) fn terminal_key(&self) -> Key {
+        name::terminal_key(&self.source, self.lifecycle.to_wire(), self.id)
+    }
+
+    fn to_wire(&self) -> wire::OperationId {
+        wire::OperationId {
+            source: self.source.as_bytes().to_vec(),
+            lifecycle: self.lifecycle.to_wire(),
+            id: self.id.to_vec(),
+        }
+    }
+
+    fn from_wire(value: &wire::OperationId) -> Option<Self> {
+        Some(Self {
+            source: Rid::new(&value.source).ok()?,
+            lifecycle: Generation::from_wire(value.lifecycle)?,
+            id: value.id.as_slice().try_into().ok()?,
+        })
+    }
+}
+
+/// How far a Spot has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum SpotState {
+    /// Its ID is taken, and its factory may run. Nobody may send to it.
+    Creating,
+    /// It takes messages.
+    Ready,
+}
+
+/// The authority of one Spot, as it was read or written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SpotRecord {
+    pub(crate) id: SpotId,
+    pub(crate) kind: SpotKind,
+    pub(crate) stable_type: SpotType,
+    pub(crate) mesh: MeshName,
+    pub(crate) node: Rid,
+    /// The run of that node.
+    pub(crate) lifecycle: Generation,
+    pub(crate) owner: OwnerId,
+    /// The generation of the owner's lease.
+    pub(crate) lease: Revision,
+    pub(crate) generation: ObjectGeneration,
+    /// From 1; rises whenever another host becomes the owner.
+    pub(crate) owner_generation: u64,
+    /// Of this value: what a change of it is conditioned on, and what is newer.
+    pub(crate) version: Revision,
+    pub(crate) state: SpotState,
+    /// What it was created by.
+    pub(crate) operation: OperationId,
+    /// The request that it is created by; of a Ready Instance Spot, the first message while it is not done with.
+    pub(crate) inbox: Bytes,
+}
+
+/// What a Spot is reserved with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reserve {
+    pub(crate) id: SpotId,
+    pub(crate) kind: SpotKind,
+    pub(crate) stable_type: SpotType,
+    pub(crate) mesh: MeshName,
+    /// A node of this host.
+    pub(crate) node: Rid,
+    pub(crate) lifecycle: Generation,
+    pub(crate) operation: OperationId,
+    /// The request or first message, at most 64 KiB.
+    pub(crate) inbox: Bytes,
+    pub(crate) limits: super::Limits,
+}
+
+/// A value that is no record of a Spot, or not of the one under whose key it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NotARecord(String);
+
+impl fmt::Display for NotARecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the value is no record of a Spot: {}", self.0)
+    }
+}
+
+impl SpotRecord {
+    /// One exact incarnation, as applications name it.
+    pub(crate) fn reference(&self) -> SpotRef {
+        SpotRef {
+            id: self.id.clone(),
+            generation: self.generation,
+            mesh: self.mesh.clone(),
+            node: self.node.clone(),
+        }
+    }
+
+    /// Where it is kept.
+    pub(super) fn key(&self) -> Key {
+        name::spot_key(&self.id)
+    }
+
+    pub(super) fn read(stored: &Stored) -> Result<Self, NotARecord> {
+        let value = codec::decode::<wire::SpotRecord>(&stored.value).map_err(|error| NotARecord(error.to_string()))?;
+        Self::from_wire(value, stored.revision).ok_or_else(|| NotARecord("a field is out of its bounds".into()))
+    }
+
+    /// What stands under the key of `id`.
+    pub(super) fn read_as(id: &SpotId, stored: &Stored) -> Result<Self, NotARecord> {
+        let record = Self::read(stored)?;
+        if record.id == *id {
+            Ok(record)
+        } else {
+            Err(NotARecord(format!("it is of {}", record.id)))
+        }
+    }
+
+    fn from_wire(value: wire::SpotRecord, version: Revision) -> Option<Self> {
+        let generation = match value.generation {
+            0 => version.get(),
+            number => number,
+        };
+        Some(Self {
+            id: SpotId::new(value.id).ok()?,
+            kind: match value.kind {
+                wire::SpotKind::Entry => SpotKind::Entry,
+                wire::SpotKind::User => SpotKind::User,
+                wire::SpotKind::Instance => SpotKind::Instance,
+                wire::SpotKind::Unspecified | wire::SpotKind::Unknown(_) => return None,
+            },
+            stable_type: SpotType::new(value.stable_type).ok()?,
+            mesh: MeshName::new(value.mesh).ok()?,
+            node: Rid::new(&value.node).ok()?,
+            lifecycle: Generation::from_wire(value.lifecycle)?,
+            owner: OwnerId::from_wire(&value.owner)?,
+            lease: Revision::new(value.lease)?,
+            generation: ObjectGeneration::new(generation)?,
+            owner_generation: value.owner_generation,
+            version,
+            state: match value.state {
+                wire::ObjectState::Creating => SpotState::Creating,
+                wire::ObjectState::Ready => SpotState::Ready,
+                wire::ObjectState::Unspecified | wire::ObjectState::Unknown(_) => return None,
+            },
+            operation: OperationId::from_wire(&value.operation)?,
+            inbox: value.inbox.into(),
+        })
+    }
+
+    /// The value that says this. The version is the store's to say, and the generation where `issued` is not set.
+    pub(super) fn to_value(&self, issued: bool, nonce: Nonce) -> Result<Bytes, ArgumentError> {
+        let value = wire::SpotRecord {
+            nonce: nonce.to_le_bytes().to_vec(),
+            id: self.id.as_str().to_owned(),
+            kind: match self.kind {
+                SpotKind::Entry => wire::SpotKind::Entry,
+                SpotKind::User => wire::SpotKind::User,
+                SpotKind::Instance => wire::SpotKind::Instance,
+            },
+            state: match self.state {
+                SpotState::Creating => wire::ObjectState::Creating,
+                SpotState::Ready => wire::ObjectState::Ready,
+            },
+            stable_type: self.stable_type.as_str().to_owned(),
+            mesh: self.mesh.as_str().to_owned(),
+            node: self.node.as_bytes().to_vec(),
+            lifecycle: self.lifecycle.to_wire(),
+            owner: self.owner.to_wire(),
+            lease: self.lease.get(),
+            generation: if issued { self.generation.get() } else { 0 },
+            owner_generation: self.owner_generation,
+            operation: self.operation.to_wire(),
+            inbox: self.inbox.to_vec(),
+        };
+        codec::encode(&value, Bytes::copy_from_slice)
+            .map_err(|error| ArgumentError::new("record of a Spot", error.to_string()))
+    }
+}
+
+impl Reserve {
+    /// # Errors
+    /// Where the inbox has more than 64 KiB.
+    pub(super) fn check(&self) -> Result<(), ArgumentError> {
+        match self.inbox.len() {
+            0..=INBOX_BYTES => Ok(()),
+            len => Err(ArgumentError::new(
+                "inbox",
+                format!("has {len} bytes; at most {INBOX_BYTES}"),
+            )),
+        }
+    }
+
+    /// What stands there once it is applied.
+    pub(super) fn record(&self, owner: OwnerId, lease: Revision, applied: Revision) -> SpotRecord {
+        SpotRecord {
+            id: self.id.clone(),
+            kind: self.kind,
+            stable_type: self.stable_type.clone(),
+            mesh: self.mesh.clone(),
+            node: self.node.clone(),
+            lifecycle: self.lifecycle,
+            owner,
+            lease,
+            generation: generation_of(applied),
+            owner_generation: 1,
+            version: applied,
+            state: SpotState::Creating,
+            operation: self.operation.clone(),
+            inbox: self.inbox.clone(),
+        }
+    }
+
+    /// Whether that record is what this would have made.
+    pub(super) fn made(&self, record: &SpotRecord) -> bool {
+        *record == self.record(record.owner, record.lease, record.version)
+    }
+}
+
+/// How a creation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CreationOutcome {
+    Created,
+    /// The application refused it.
+    Rejected,
+    Failed,
+}
+
+/// How a creation ended, and what its caller is answered, kept for five minutes after the caller's deadline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Terminal {
+    pub(crate) outcome: CreationOutcome,
+    /// At most 64 KiB.
+    pub(crate) body: Bytes,
+    /// Of the caller.
+    pub(crate) deadline: tokio::time::Instant,
+}
+
+/// The generation of what a batch with that revision reserved: both count from 1 to 2⁶³ − 1.
+fn generation_of(revision: Revision) -> ObjectGeneration {
+    ObjectGeneration::new(revision.get()).unwrap_or_else(|| unreachable!("{revision} is a generation"))
+}
+
+/// A terminal, as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub(crate) outcome: CreationOutcome,
+    pub(crate) generation: ObjectGeneration,
+    pub(crate) body: Bytes,
+}
+
+impl Terminal {
+    pub(super) fn to_value(&self, generation: ObjectGeneration, nonce: Nonce) -> Result<Bytes, ArgumentError> {
+        let value = wire::CreationTerminal {
+            nonce: nonce.to_le_bytes().to_vec(),
+            outcome: match self.outcome {
+                CreationOutcome::Created => wire::CreationOutcome::Created,
+                CreationOutcome::Rejected => wire::CreationOutcome::Rejected,
+                CreationOutcome::Failed => wire::CreationOutcome::Failed,
+            },
+            generation: generation.get(),
+            body: self.body.to_vec(),
+        };
+        codec::encode(&value, Bytes::copy_from_slice).map_err(|error| ArgumentError::new("terminal", error.to_string()))
+    }
+}
+
+impl Ended {
+    pub(super) fn read(stored: &Stored) -> Result<Self, NotARecord> {
+        let value =
+            codec::decode::<wire::CreationTerminal>(&stored.value).map_err(|error| NotARecord(error.to_string()))?;
+        let outcome = match value.outcome {
+            wire::CreationOutcome::Created => CreationOutcome::Created,
+            wire::CreationOutcome::Rejected => CreationOutcome::Rejected,
+            wire::CreationOutcome::Failed => CreationOutcome::Failed,
+            wire::CreationOutcome::Unspecified | wire::CreationOutcome::Unknown(_) => {
+                return Err(NotARecord("a terminal without an outcome".into()));
+            }
+        };
+        let generation = ObjectGeneration::new(value.generation)
+            .ok_or_else(|| NotARecord("a terminal without a generation".into()))?;
+        Ok(Self {
+            outcome,
+            generation,
+            body: value.body.into(),
+        })
+    }
+}

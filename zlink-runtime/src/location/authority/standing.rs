@@ -1,0 +1,119 @@
+//! How the owners of Spots stand: their leases, read when somebody asks, and again and again while somebody did lately.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::writer::Shared;
+use crate::limit::READ_KEYS;
+use crate::location::boot::BootTime;
+use crate::location::name::OwnerId;
+use crate::location::{LeaseSeen, LeaseWatch, Standing, StoreError, Stored};
+
+/// For how many lease TTLs an owner is watched after somebody asked for it: longer than it takes to see it dead.
+const WATCHED: u32 = 20;
+
+pub(super) struct Owners {
+    shared: Arc<Shared>,
+    state: Mutex<State>,
+}
+
+struct State {
+    watch: LeaseWatch,
+    asked: HashMap<OwnerId, Asked>,
+}
+
+#[derive(Clone, Copy)]
+struct Asked {
+    last: BootTime,
+    /// When its lease was read last.
+    read: Option<BootTime>,
+}
+
+impl Owners {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        let watch = LeaseWatch::new(shared.lease.config().timing);
+        let state = Mutex::new(State {
+            watch,
+            asked: HashMap::new(),
+        });
+        Self { shared, state }
+    }
+
+    fn now(&self) -> BootTime {
+        self.shared.lease.config().clock.now()
+    }
+
+    /// How that owner stands, by a read that is not much older than the poll interval.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub(super) async fn standing(&self, owner: OwnerId) -> Result<Standing, StoreError> {
+        let now = self.now();
+        let fresh = 2 * self.shared.lease.config().timing.poll_interval;
+        {
+            let mut state = self.state.lock();
+            let asked = state.asked.entry(owner).or_insert(Asked { last: now, read: None });
+            asked.last = now;
+            let known = asked.read.is_some_and(|read| now.saturating_sub(read) <= fresh);
+            if let Some(standing) = known.then(|| state.watch.standing(&owner)).flatten() {
+                return Ok(standing);
+            }
+        }
+        self.look(owner).await
+    }
+
+    /// The same, by a read that begins now.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub(super) async fn look(&self, owner: OwnerId) -> Result<Standing, StoreError> {
+        self.read(vec![owner]).await?;
+        // It was just read; who has no lease there is gone.
+        Ok(self.state.lock().watch.standing(&owner).unwrap_or(Standing::Gone))
+    }
+
+    async fn read(&self, owners: Vec<OwnerId>) -> Result<(), StoreError> {
+        let keys: Vec<_> = owners.iter().map(|owner| owner.lease_key()).collect();
+        let begun = self.now();
+        let leases = self.shared.read(&keys).await?;
+        let now = self.now();
+        let mut state = self.state.lock();
+        for owner in &owners {
+            let asked = state.asked.entry(*owner).or_insert(Asked { last: now, read: None });
+            asked.read = Some(begun);
+        }
+        let seen = |stored: Option<Stored>| stored.as_ref().and_then(LeaseSeen::from_stored);
+        state
+            .watch
+            .read(begun, now, owners.into_iter().zip(leases.into_iter().map(seen)));
+        Ok(())
+    }
+
+    /// Reads the leases of those that were asked for lately, until it is dropped.
+    pub(super) async fn poll(&self) {
+        let timing = self.shared.lease.config().timing;
+        let watched: Duration = WATCHED * timing.lease_ttl;
+        loop {
+            tokio::time::sleep(timing.poll_interval).await;
+            let owners: Vec<_> = {
+                let now = self.now();
+                let mut state = self.state.lock();
+                let State { watch, asked } = &mut *state;
+                asked.retain(|_, asked| now.saturating_sub(asked.last) < watched);
+                watch.retain(|owner| asked.contains_key(owner));
+                let mut owners: Vec<_> = asked.keys().copied().collect();
+                owners.sort_unstable();
+                owners
+            };
+            for owners in owners.chunks(READ_KEYS) {
+                if self.read(owners.to_vec()).await.is_err() {
+                    // The next look tells; who is not seen is not counted out.
+                    break;
+                }
+            }
+        }
+    }
+}

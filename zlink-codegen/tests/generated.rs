@@ -167,7 +167,10 @@ fn the_python_output_is_checked_in() {
 
 #[test]
 fn a_service_at_a_node_has_no_client_in_other_languages_which_is_said() {
-    for path in ["python/zlink_generated/contract/__init__.py", "typescript/src/contract.ts"] {
+    for path in [
+        "python/zlink_generated/contract/__init__.py",
+        "typescript/src/contract.ts",
+    ] {
         let text = std::fs::read_to_string(root().join("generated").join(path)).expect("it is checked in");
         assert!(text.contains("`desk` has no client here"), "{path}");
         assert!(!text.to_lowercase().contains("deskclient"), "{path}");

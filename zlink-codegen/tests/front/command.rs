@@ -257,8 +257,14 @@ fn an_empty_lock_is_not_told_to_become_a_schema() {
 #[test]
 fn two_schemas_of_one_namespace_are_found() {
     let room = Room::new();
-    room.write("all/one.yaml", "zlink: 1\nnamespace: a\nversion: 1\nmessages: { M: {} }\n");
-    room.write("all/two.yaml", "zlink: 1\nnamespace: a\nversion: 1\nmessages: { N: {} }\n");
+    room.write(
+        "all/one.yaml",
+        "zlink: 1\nnamespace: a\nversion: 1\nmessages: { M: {} }\n",
+    );
+    room.write(
+        "all/two.yaml",
+        "zlink: 1\nnamespace: a\nversion: 1\nmessages: { N: {} }\n",
+    );
     let out = room.file("out").display().to_string();
     for args in [
         &["check", "@all"][..],

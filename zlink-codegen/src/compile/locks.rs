@@ -56,8 +56,7 @@ impl Program<'_> {
                 });
             }
             Err(error) => {
-                let message = format!("the lock file `{}` cannot be read: {error}", path.display());
-                self.sink.report(Diagnostic::new(Code::LockBroken, top, message));
+                self.unreadable(&path, &format!("the lock file cannot be read: {error}"));
                 return Some(Checked {
                     path,
                     exists: true,

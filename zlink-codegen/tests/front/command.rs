@@ -236,6 +236,22 @@ fn a_lock_that_cannot_be_read_is_trouble() {
     }
 }
 
+/// The same for an import: one that is not there is a mistake in the schema, one that the file system refuses is not.
+#[cfg(unix)]
+#[test]
+fn an_import_that_the_file_system_refuses_is_trouble() {
+    let room = Room::new();
+    room.write("a.yaml", "zlink: 1\nnamespace: a\nversion: 1\nimports: [b.yaml]\nmessages: { M: {} }\n");
+    assert_eq!(room.run(&["check", "@a.yaml"]).code, 1);
+    std::fs::create_dir(room.file("b.yaml")).expect("writable");
+    assert_eq!(room.run(&["check", "@a.yaml"]).code, 1, "a folder is no schema");
+    std::fs::remove_dir(room.file("b.yaml")).expect("ours");
+    std::os::unix::fs::symlink("b.yaml", room.file("b.yaml")).expect("writable");
+    let ran = room.run(&["check", "@a.yaml"]);
+    assert_eq!(ran.code, 2, "a link that leads round: {}", ran.err);
+    assert!(ran.err.contains("a.yaml:4:11"), "{}", ran.err);
+}
+
 /// A lock is no schema, and is not written by hand: what helps with one that is empty, as after a full disk, is to
 /// restore it or to accept again.
 #[test]

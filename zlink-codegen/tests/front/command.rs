@@ -241,7 +241,10 @@ fn a_lock_that_cannot_be_read_is_trouble() {
 #[test]
 fn an_import_that_the_file_system_refuses_is_trouble() {
     let room = Room::new();
-    room.write("a.yaml", "zlink: 1\nnamespace: a\nversion: 1\nimports: [b.yaml]\nmessages: { M: {} }\n");
+    room.write(
+        "a.yaml",
+        "zlink: 1\nnamespace: a\nversion: 1\nimports: [b.yaml]\nmessages: { M: {} }\n",
+    );
     assert_eq!(room.run(&["check", "@a.yaml"]).code, 1);
     std::fs::create_dir(room.file("b.yaml")).expect("writable");
     assert_eq!(room.run(&["check", "@a.yaml"]).code, 1, "a folder is no schema");

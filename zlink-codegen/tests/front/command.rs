@@ -297,4 +297,22 @@ fn two_schemas_of_one_namespace_are_found() {
             ran.err
         );
     }
+    let ran = room.run(&["accept", "@all"]);
+    assert_eq!(ran.code, 1, "both would have one lock: {}", ran.err);
+    assert!(room.read("all/a.lock.yaml").contains("M:"), "that of the first");
+    // A copy is no other contract, and the same file by another way is itself.
+    std::fs::remove_dir_all(room.file("all")).expect("ours");
+    for name in ["all/one.yaml", "all/copy/one.yaml"] {
+        room.write(name, "zlink: 1\nnamespace: a\nversion: 1\nmessages: { M: {} }\n");
+    }
+    let ran = room.run(&[
+        "generate",
+        "--lang",
+        "rust",
+        "--out",
+        &out,
+        "@all",
+        "@all/copy/../one.yaml",
+    ]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
 }

@@ -236,6 +236,20 @@ fn a_lock_that_cannot_be_read_is_trouble() {
     }
 }
 
+#[test]
+fn a_lock_is_compared_once_however_many_schemas_import_its_namespace() {
+    let room = Room::new();
+    room.write("c.yaml", "zlink: 1\nnamespace: c\nversion: 1\nmessages: { M: {} }\n");
+    room.write("c.lock.yaml", "lock: 2\n");
+    for name in ["a", "b"] {
+        let message = "messages: { M: { fields: { of: { id: 0, type: c.M } } } }";
+        let schema = format!("zlink: 1\nnamespace: {name}\nversion: 1\nimports: [c.yaml]\n{message}\n");
+        room.write(&format!("{name}.yaml"), schema);
+    }
+    let ran = room.run(&["check", "@"]);
+    assert!(ran.err.contains("1 error,"), "{}", ran.err);
+}
+
 /// The same for an import: one that is not there is a mistake in the schema, one that the file system refuses is not.
 #[cfg(unix)]
 #[test]

@@ -147,6 +147,11 @@ impl Exchange {
         }
     }
 
+    /// Whether it was never polled.
+    pub(super) fn is_new(&self) -> bool {
+        matches!(self.stage, Stage::Start)
+    }
+
     /// Goes on as far as it can.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Step {
         if let Some(entry) = &mut self.waiting

@@ -170,9 +170,14 @@ impl Exchange {
                 (Stage::Room(_), Err(error)) if error.kind() == ErrorKind::Unavailable => self.again(cx),
                 (_, Ok(reply)) => Step::Reply(reply),
                 (Stage::Sent, Err(error)) => Step::Failed(error.into()),
-                // It was still waiting for a server or for room.
-                (_, Err(error)) => {
-                    Step::Failed(Error::new(error.kind(), Execution::NotExecuted, error.message()).into())
+                // It was still waiting for a server or for room: there was no reply to miss.
+                (stage, Err(error)) => {
+                    let text = match (stage, error.kind()) {
+                        (Stage::Route(_), ErrorKind::DeadlineExceeded) => self.nobody_in_time(),
+                        (_, ErrorKind::DeadlineExceeded) => "no room to send appeared in time".to_owned(),
+                        _ => error.message().to_owned(),
+                    };
+                    Step::Failed(Error::new(error.kind(), Execution::NotExecuted, text).into())
                 }
             };
         }
@@ -323,24 +328,30 @@ impl Exchange {
         }
     }
 
+    /// Whom it waited for in vain.
+    fn nobody_in_time(&self) -> String {
+        match &self.way.target {
+            Target::Channel(path) => format!("no server of channel {:?} was ready in time", path.name),
+            Target::Node(mesh, rid) => format!("the link to {rid} in mesh {:?} was not ready in time", mesh.path.name),
+            Target::Nowhere(error) => error.message().to_owned(),
+        }
+    }
+
     /// Waits for somebody: for a server of a ClientServer channel as long as the call lasts, for the link of a known
     /// node one second.
     fn find_route(&mut self, ended: Vec<LinkId>) -> BoxFuture<'static, Result<Route, Error>> {
         let (outbound, in_turn) = (self.way.outbound.clone(), self.way.in_turn());
         let deadline = self.send_deadline();
-        let (text, kind, limit, target) = match &self.way.target {
-            Target::Channel(path) => {
-                let text = format!("no server of channel {:?} was ready in time", path.name);
-                (text, ErrorKind::DeadlineExceeded, deadline, self.way.target.clone())
-            }
-            Target::Node(mesh, rid) => {
-                let text = format!("the link to {rid} in mesh {:?} was not ready in time", mesh.path.name);
+        let (text, target) = (self.nobody_in_time(), self.way.target.clone());
+        let (kind, limit) = match &self.way.target {
+            Target::Channel(_) => (ErrorKind::DeadlineExceeded, deadline),
+            Target::Node(..) => {
                 let ready = clock::now() + ROUTE_READY_TIME;
                 let (kind, limit) = match deadline.filter(|deadline| *deadline < ready) {
                     Some(deadline) => (ErrorKind::DeadlineExceeded, deadline),
                     None => (ErrorKind::Unavailable, ready),
                 };
-                (text, kind, Some(limit), self.way.target.clone())
+                (kind, Some(limit))
             }
             Target::Nowhere(error) => {
                 let error = error.clone();

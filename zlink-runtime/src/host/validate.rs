@@ -7,7 +7,7 @@ use crate::channel::{ChannelServer, Handler};
 use crate::clock;
 use crate::error::ConfigError;
 use crate::id::{ChannelName, MAX_ID_BYTES, MeshName, Rid};
-use crate::limit::{LEAST_MESSAGE_BYTES, MAX_WEIGHT, MIN_RECEIVE_BUDGET_BYTES, PAYLOAD_BYTES};
+use crate::limit::{LEAST_MESSAGE_BYTES, MAX_WEIGHT, MIN_RECEIVE_BUDGET_BYTES, PAYLOAD_BYTES, WORKERS};
 use crate::mesh::ObjectRole;
 use crate::permit::PermitLimits;
 use crate::random::Random;
@@ -85,8 +85,12 @@ pub(super) fn validate(host: HostBuilder) -> Result<Plan, Vec<ConfigError>> {
             mistakes.check("host", clock::timeout(what, timeout));
         }
     }
-    if host.workers == Some(0) {
-        mistakes.add("host", "0 workers run no handler; give at least 1");
+    match host.workers {
+        Some(0) => mistakes.add("host", "0 workers run no handler; give at least 1"),
+        Some(count) if count > WORKERS => {
+            mistakes.add("host", format!("{count} workers are too many; give at most {WORKERS}"));
+        }
+        _ => {}
     }
     one_path_per_channel(&host, &mut mistakes);
     let location = host.location.plan(&mut mistakes);

@@ -92,6 +92,7 @@ pub(super) fn validate(host: HostBuilder) -> Result<Plan, Vec<ConfigError>> {
         }
         _ => {}
     }
+    mistakes.check("host", host.transport.check());
     one_path_per_channel(&host, &mut mistakes);
     let location = host.location.plan(&mut mistakes);
     let store = location.is_some();

@@ -11,7 +11,7 @@ use crate::limit::{LEAST_MESSAGE_BYTES, MAX_WEIGHT, MIN_RECEIVE_BUDGET_BYTES, PA
 use crate::mesh::ObjectRole;
 use crate::permit::PermitLimits;
 use crate::random::Random;
-use crate::transport::Endpoint;
+use crate::transport::{Endpoint, InvalidEndpoint};
 
 use super::location::LocationPlan;
 use super::socket::SocketOptions;
@@ -396,8 +396,14 @@ fn common_mistakes(place: &str, socket: &SocketOptions, mistakes: &mut Mistakes)
     }
 }
 
+fn usable(endpoint: &str) -> Result<Endpoint, InvalidEndpoint> {
+    let endpoint: Endpoint = endpoint.parse()?;
+    endpoint.check_usable()?;
+    Ok(endpoint)
+}
+
 fn listen_plan(place: &str, endpoint: &str, advertise: Option<&str>, mistakes: &mut Mistakes) -> Option<Listen> {
-    let endpoint = mistakes.check(place, endpoint.parse::<Endpoint>())?;
+    let endpoint = mistakes.check(place, usable(endpoint))?;
     match advertise {
         None if endpoint.is_wildcard() => {
             let problem = format!("listens on every address ({endpoint}); say with advertise(…) which one peers dial");
@@ -430,7 +436,7 @@ fn connect_plan(
     let mut plan = Vec::new();
     let mut right = true;
     for (endpoint, rid) in connect {
-        let endpoint = match endpoint.parse::<Endpoint>() {
+        let endpoint = match usable(endpoint) {
             Ok(endpoint) if endpoint.is_wildcard() || endpoint.port() == Some(0) => {
                 mistakes.add(
                     place,

@@ -80,6 +80,10 @@ impl Endpoint {
     /// Where `host` is none.
     pub fn with_host(&self, host: &str) -> Result<Self, InvalidEndpoint> {
         match self.scheme {
+            Scheme::Tcp { .. } if host.matches(':').count() == 1 => Err(InvalidEndpoint {
+                text: shown(host),
+                problem: "give the host alone, without a port",
+            }),
             Scheme::Tcp { port } if host.contains(':') && !host.starts_with('[') => {
                 format!("{TCP}[{host}]:{port}").parse()
             }
@@ -299,6 +303,8 @@ mod tests {
             "tcp://host:7"
         );
         assert!(endpoint("tcp://*:7").with_host("a b").is_err());
+        let refused = endpoint("tcp://*:7").with_host("host:7001").unwrap_err().to_string();
+        assert_eq!(refused, "endpoint \"host:7001\": give the host alone, without a port");
         let ipc = endpoint("ipc:///tmp/x:1");
         assert_eq!((ipc.host(), ipc.port(), ipc.path()), (None, None, Some("/tmp/x:1")));
         assert_eq!(ipc.with_port(9), ipc);

@@ -14,6 +14,7 @@ use zlink_runtime::testing::authority::{Ask, Owner, Reservation, Seen, Spot};
 
 use crate::server::Server;
 
+mod fenced;
 mod ids;
 mod model;
 

@@ -67,6 +67,8 @@ pub const DRAIN_TIME: Duration = Duration::from_secs(30);
 pub const TIMEOUT_MILLIS: u64 = i32::MAX as u64;
 /// Jobs of one Node or Channel queue that may run at once.
 pub const DISPATCH_LIMIT: usize = 256;
+/// Workers of one host.
+pub const WORKERS: usize = 4096;
 /// Jobs a worker runs for one owner before it looks at the next.
 pub const OWNER_JOBS: u32 = 64;
 /// Time a worker gives one owner before it looks at the next.

@@ -13,6 +13,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::Instant;
 
+use crate::error::ArgumentError;
 use crate::id::{Generation, LinkId, Rid};
 use crate::limit::LINK_BUDGET_BYTES;
 use crate::permit::{HostPermits, Permit};
@@ -41,6 +42,14 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A way to carry records. Every implementation passes the suite of `zlink_runtime::testing::transport`.
 pub trait Transport: Send + Sync + fmt::Debug + 'static {
+    /// Whether it is made so that it can carry links at all: a host asks before it starts anything.
+    ///
+    /// # Errors
+    /// What it was made with, and why that cannot be.
+    fn check(&self) -> Result<(), ArgumentError> {
+        Ok(())
+    }
+
     /// Binds `endpoint` and accepts from then on. Each link that has finished its transport handshake (both lanes,
     /// where it has two) is given to `acceptor`, once.
     ///

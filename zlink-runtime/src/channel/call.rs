@@ -403,7 +403,14 @@ impl<M: Message> Running<M> {
                 };
             }
         };
+        let is_new = exchange.is_new();
         let mut step = exchange.poll(cx);
+        if is_new && !matches!(step, Step::Submit(_)) {
+            // It waits for somebody, or there is nobody. What is wrong with the message is told at once all the same.
+            if let Err(error) = codec::encode(&self.message, |_| ()) {
+                step = Step::Failed(ArgumentError::new("message", error.to_string()).into());
+            }
+        }
         loop {
             let end = match step {
                 Step::Submit(ready) => {

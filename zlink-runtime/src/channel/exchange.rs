@@ -169,6 +169,11 @@ impl Exchange {
         matches!(self.stage, Stage::Sent)
     }
 
+    /// Whether it was never polled.
+    pub(super) fn is_new(&self) -> bool {
+        matches!(self.stage, Stage::Start)
+    }
+
     /// Goes on as far as it can.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Step {
         if let Some(entry) = &mut self.waiting
@@ -190,9 +195,14 @@ impl Exchange {
                     self.note_misled(&error);
                     Step::Failed(error.into())
                 }
-                // It was still waiting for a server or for room.
-                (_, Err(error)) => {
-                    Step::Failed(Error::new(error.kind(), Execution::NotExecuted, error.message()).into())
+                // It was still waiting for a server or for room: there was no reply to miss.
+                (stage, Err(error)) => {
+                    let text = match (stage, error.kind()) {
+                        (Stage::Route(_), ErrorKind::DeadlineExceeded) => self.nobody_in_time(),
+                        (_, ErrorKind::DeadlineExceeded) => "no room to send appeared in time".to_owned(),
+                        _ => error.message().to_owned(),
+                    };
+                    Step::Failed(Error::new(error.kind(), Execution::NotExecuted, text).into())
                 }
             };
         }
@@ -353,25 +363,35 @@ impl Exchange {
         }
     }
 
+    /// Whom it waited for in vain.
+    fn nobody_in_time(&self) -> String {
+        match &self.way.target {
+            Target::Channel(path) => format!("no server of channel {:?} was ready in time", path.name),
+            Target::Spot(spot) => format!("nobody who has the Spot {:?} was found in time", spot.id),
+            Target::Node(mesh, rid) | Target::Control(mesh, rid, _) => {
+                format!("the link to {rid} in mesh {:?} was not ready in time", mesh.path.name)
+            }
+            Target::Nowhere(error) => error.message().to_owned(),
+            Target::Bad(error) => error.to_string(),
+        }
+    }
+
     /// Waits for somebody: for a server of a ClientServer channel as long as the call lasts, for the link of a known
     /// node one second.
     fn find_route(&mut self, ended: Vec<LinkId>) -> BoxFuture<'static, Result<Route, Error>> {
         let (outbound, in_turn) = (self.way.outbound.clone(), self.way.in_turn());
         let deadline = self.send_deadline();
-        let (text, kind, limit, target) = match &self.way.target {
-            Target::Channel(path) => {
-                let text = format!("no server of channel {:?} was ready in time", path.name);
-                (text, ErrorKind::DeadlineExceeded, deadline, self.way.target.clone())
-            }
+        let (text, target) = (self.nobody_in_time(), self.way.target.clone());
+        let (kind, limit) = match &self.way.target {
+            Target::Channel(_) => (ErrorKind::DeadlineExceeded, deadline),
             Target::Spot(spot) => return self.find_spot(spot.clone(), ended),
-            Target::Node(mesh, rid) | Target::Control(mesh, rid, _) => {
-                let text = format!("the link to {rid} in mesh {:?} was not ready in time", mesh.path.name);
+            Target::Node(..) | Target::Control(..) => {
                 let ready = clock::now() + ROUTE_READY_TIME;
                 let (kind, limit) = match deadline.filter(|deadline| *deadline < ready) {
                     Some(deadline) => (ErrorKind::DeadlineExceeded, deadline),
                     None => (ErrorKind::Unavailable, ready),
                 };
-                (text, kind, Some(limit), self.way.target.clone())
+                (kind, Some(limit))
             }
             Target::Nowhere(error) => {
                 let error = error.clone();

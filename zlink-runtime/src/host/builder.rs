@@ -151,7 +151,7 @@ impl HostBuilder {
         self
     }
 
-    /// How many tasks run handlers; one per thread of the tokio runtime where it is not set.
+    /// How many tasks run handlers, 1 to 4,096; one per thread of the tokio runtime where it is not set.
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = Some(workers);
         self

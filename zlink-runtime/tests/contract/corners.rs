@@ -115,6 +115,33 @@ async fn a_host_that_ends_leaves_the_socket_file_of_another() {
     assert!(path.exists(), "the socket of the second host is gone");
     let c = node("c", |mesh| mesh.connect(&at)).start().await.unwrap();
     linked(&c, &rid_of(&b)).await;
+    b.shutdown().await.unwrap();
+    assert!(!path.exists(), "its own file is left");
+}
+
+/// Where a file has been left, one of those that start there at once takes its place, and keeps it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_hosts_that_start_at_one_socket_file_one_has_it() {
+    let folder = tempfile::TempDir::new().unwrap();
+    for round in 0..20 {
+        let path = folder.path().join(format!("{round}.sock"));
+        // Dropping a listener of the system's leaves its file.
+        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+        let at = format!("ipc://{}", path.display());
+        let starts: Vec<_> = (0..4)
+            .map(|number| {
+                let builder = Host::builder().mesh("shop", |mesh| mesh.listen(&at).rid(format!("h{number}")));
+                tokio::spawn(builder.start())
+            })
+            .collect();
+        let mut started = Vec::new();
+        for start in starts {
+            started.extend(soon("an end", start).await.unwrap().ok());
+        }
+        assert_eq!(started.len(), 1, "round {round}");
+        let c = node("c", |mesh| mesh.connect(&at)).start().await.unwrap();
+        linked(&c, &rid_of(&started[0])).await;
+    }
 }
 
 /// REQ: NET-1006

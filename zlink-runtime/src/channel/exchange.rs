@@ -300,7 +300,7 @@ impl Exchange {
                 };
                 Ok(Some(Route::Own(mesh.own.clone(), kind)))
             }
-            Target::Node(mesh, rid) => match mesh.path.links.find(rid) {
+            Target::Node(mesh, rid) => match mesh.path.links.upgrade().ok_or_else(Outbound::shutting_down)?.find(rid) {
                 Lookup::Ready(peer) => Ok(Some(Route::Link(peer))),
                 Lookup::Known => Ok(None),
                 Lookup::Client => Err(Error::not_executed(
@@ -346,7 +346,7 @@ impl Exchange {
             let found = async move {
                 match target {
                     Target::Channel(path) => Some(path.pick_or_wait(ended).await),
-                    Target::Node(mesh, rid) => Some(mesh.path.links.ready(&rid, &ended).await),
+                    Target::Node(mesh, rid) => Some(mesh.path.links.upgrade()?.ready(&rid, &ended).await),
                     Target::Nowhere(_) => None,
                 }
             };

@@ -99,7 +99,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         let mesh = ground.mesh(mesh).await;
         let path = MeshPath {
             name: mesh.name.clone(),
-            links: mesh.links.clone(),
+            links: mesh.links.downgrade(),
             timeouts,
         };
         if mesh.automatic {

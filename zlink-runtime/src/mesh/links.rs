@@ -85,6 +85,10 @@ pub(super) struct Inner {
     early: Mutex<Option<Vec<Arc<dyn Link>>>>,
 }
 
+/// The same for who must not keep them alive.
+#[derive(Clone)]
+pub(crate) struct WeakLinks(Weak<Inner>);
+
 /// Where a peer is.
 #[derive(Clone, Debug)]
 pub(crate) enum Lookup {
@@ -132,6 +136,10 @@ impl Links {
             }
         }));
         Self(inner)
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakLinks {
+        WeakLinks(self.0.this.clone())
     }
 
     /// Binds. Links are accepted, and wait for [`Links::open`]. `advertise` makes, of what was bound, the endpoint that peers are told.
@@ -397,6 +405,19 @@ impl Links {
 impl fmt::Debug for Links {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Links").field(&self.0.local.lock().scope).finish()
+    }
+}
+
+impl WeakLinks {
+    /// `None` once their host is gone.
+    pub(crate) fn upgrade(&self) -> Option<Links> {
+        self.0.upgrade().map(Links)
+    }
+}
+
+impl fmt::Debug for WeakLinks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("WeakLinks").finish_non_exhaustive()
     }
 }
 

@@ -353,21 +353,47 @@ async fn a_caller_under_pressure_leaves_a_server_that_drains() {
     );
 }
 
-/// As a node's does, the handler of a channel goes with its host.
+/// As a node's does, the handler of a channel goes with its host: whether that was shut down or dropped, linked or alone,
+/// with a call that has not ended, and whoever still holds something to call with.
 ///
 /// REQ: NET-1007
 #[tokio::test]
 async fn a_channel_that_has_ended_lets_its_handler_go() {
-    for way in WAYS {
+    for (way, shut_down, called) in [
+        (Way::ClientServer, true, false),
+        (Way::ClientServer, false, false),
+        (Way::ClientServer, true, true),
+        (Way::ClientServer, false, true),
+        (Way::Mesh, true, false),
+        (Way::Mesh, false, false),
+        (Way::Mesh, true, true),
+        (Way::Mesh, false, true),
+    ] {
         let desk = Desk::new("s");
-        let s = serving(way, orders_server(desk.clone()), |host| host).await;
-        s.shutdown().await.unwrap();
+        let s = serving(way, orders_server(desk.clone()), |host| {
+            host.drain_timeout(Duration::from_millis(1))
+        })
+        .await;
+        // It may outlive its host.
+        let rid = Rid::new("nobody").unwrap();
+        let left = zlink_generated::contract::desk_client(&s, &SHOP, rid);
+        let mut caller = None;
+        if called {
+            let c = calling(way, "c", &s, |host| host).await;
+            orders_client(&c).ask(note("", 1)).await.unwrap();
+            let held = spawn(orders_client(&c).ask(note("hold", 2)));
+            desk.reached(2).await;
+            caller = Some((c, held));
+        }
+        if shut_down {
+            // The call that waits is ended by force.
+            assert_eq!(s.shutdown().await.is_err(), called);
+        }
         drop(s);
-        let gone = within(Duration::from_secs(3), async {
-            while desk.handles() > 1 {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        });
-        assert!(gone.await.is_some(), "{way:?}: the handler lives on");
+        until("the handler to go", || desk.handles() == 1).await;
+        drop(left);
+        if let Some((_, held)) = caller {
+            assert!(soon("its end", held).await.unwrap().is_err());
+        }
     }
 }

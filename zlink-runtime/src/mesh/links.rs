@@ -12,7 +12,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
 use crate::clock;
-use crate::id::{ChannelName, LinkId, Rid};
+use crate::id::{ChannelName, Generation, LinkId, Rid};
 use crate::limit::{DESCRIPTOR_BYTES, REQUEST_TIMEOUT};
 use crate::message::codec;
 use crate::permit::HostPermits;
@@ -603,14 +603,15 @@ impl Inner {
         manual(rid) || self.discovered.names(rid)
     }
 
-    /// Waits until no link to that peer is in use. One that retires takes nothing new, and may take as long to end as
-    /// a peer likes: nobody is to wait for a link meanwhile.
-    pub(super) async fn until_no_link_to(&self, rid: &Rid) {
+    /// Waits until no link to that run of a peer is in use. One that retires takes nothing new, and may take as long to
+    /// end as a peer likes: nobody is to wait for a link meanwhile.
+    pub(super) async fn until_no_link_to(&self, rid: &Rid, run: Generation) {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
-            if !matches!(self.table.lock().find(rid), Some(Some(_))) {
+            let linked = matches!(self.table.lock().find(rid), Some(Some(used)) if used.generation() == run);
+            if !linked {
                 return;
             }
             changed.await;

@@ -217,8 +217,9 @@ impl LinkSink {
         let (link, now) = (self.link.clone(), clock::now());
         let peer = Arc::new(PeerLink::new(link, &mut info, max_record, self.told, now));
         let placed = self.links.place(&peer, info, || {
-            self.link.admit(max_record);
+            // From its admission on the other lane is read, too, and may bring what comes after the handshake.
             let _ = self.peer.set(peer.clone());
+            self.link.admit(max_record);
             // While a handshake is under way, changes go past it: they follow now.
             let ready = local.scope.is_mesh() && self.link.peer().dialled;
             self.links.owe(&peer, |owed| owed.ready = ready);

@@ -295,62 +295,81 @@ async fn a_host_that_has_ended_lets_its_handlers_go() {
     }
 }
 
-/// A caller under pressure hears that a server drains, like any other: what it calls from then on goes elsewhere.
+/// The weights of the servers that calls to `orders` may go to, as that host knows them.
+fn weights(host: &Host) -> Vec<u16> {
+    let status = match host.client_server("orders") {
+        Ok(channel) => channel.status(),
+        Err(_) => host.mesh("shop").unwrap().status(),
+    };
+    let orders = status.channels.into_iter().find(|(name, _)| *name == ORDERS);
+    let targets = orders.into_iter().flat_map(|(_, targets)| targets);
+    targets.map(|target| target.weight).collect()
+}
+
+/// A caller under pressure hears of another weight, and that a server drains, like any other: what it calls from then on
+/// goes elsewhere.
 ///
-/// REQ: CH-304, NET-911
+/// REQ: CH-304, NET-911, NET-914, PM-44
 #[tokio::test]
 async fn a_caller_under_pressure_leaves_a_server_that_drains() {
-    let (one, two, own) = (Desk::new("one"), Desk::new("two"), Desk::new("c"));
-    let s = server("one", 100, &one).await;
-    let t = server("two", 100, &two).await;
-    let (at_s, at_t, direct) = (endpoint(&s), endpoint(&t), own.node().dispatch_limit(1));
-    let c = node("c", |mesh| {
-        mesh.client(ORDERS).connect(at_s).connect(at_t).serve_node(direct)
-    });
-    let c = c.max_queued_jobs(2).start().await.unwrap();
-    until("two servers", || candidates(&c) == 2).await;
-    let held: Vec<_> = (0..2).map(|_| spawn(orders_client(&c).ask(note("hold", 1)))).collect();
-    one.reached(1).await;
-    two.reached(1).await;
-    // Its own jobs take every permit.
-    let itself = zlink_generated::contract::desk_client(&c, &SHOP, rid_of(&c));
-    let jobs: Vec<_> = (1..=4).map(|number| spawn(itself.tell(note("hold", number)))).collect();
-    until("no permit to be free", || c.status().jobs.queued == 2).await;
-    until("the pause", || {
-        s.mesh("shop").unwrap().status().peers.iter().any(|peer| peer.paused)
-    })
-    .await;
-    let stopping = s.clone();
-    let stop = tokio::spawn(async move { stopping.shutdown().await });
-    let left = within(Duration::from_secs(3), async {
-        while candidates(&c) != 1 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
+    for way in WAYS {
+        let (one, two, own) = (Desk::new("one"), Desk::new("two"), Desk::new("c"));
+        let serve = |rid: &str, desk: &Desk| {
+            let orders = orders_server(desk.clone());
+            match way {
+                Way::Mesh => node(rid, |mesh| mesh.serve(orders)),
+                Way::ClientServer => Host::builder().client_server(|channel| channel.serve(orders).listen(ANY)),
+            }
+        };
+        let s = serve("one", &one).start().await.unwrap();
+        let t = serve("two", &two).start().await.unwrap();
+        let (at_s, at_t, direct) = (address(&s), address(&t), own.node().dispatch_limit(1));
+        let c = match way {
+            Way::Mesh => node("c", |mesh| {
+                mesh.client(ORDERS).connect(at_s).connect(at_t).serve_node(direct)
+            }),
+            Way::ClientServer => node("c", |mesh| mesh.serve_node(direct))
+                .client_server(|channel| channel.client(ORDERS).connect(at_s).connect(at_t)),
+        };
+        let c = c.max_queued_jobs(2).start().await.unwrap();
+        until("two servers", || candidates(&c) == 2).await;
+        let held: Vec<_> = (0..2).map(|_| spawn(orders_client(&c).ask(note("hold", 1)))).collect();
+        one.reached(1).await;
+        two.reached(1).await;
+        // Its own jobs take every permit.
+        let itself = zlink_generated::contract::desk_client(&c, &SHOP, rid_of(&c));
+        let jobs: Vec<_> = (1..=4).map(|number| spawn(itself.tell(note("hold", number)))).collect();
+        until("no permit to be free", || c.status().jobs.queued == 2).await;
+        if way == Way::Mesh {
+            until("the pause", || {
+                s.mesh("shop").unwrap().status().peers.iter().any(|peer| peer.paused)
+            })
+            .await;
         }
-    });
-    let left = left.await.is_some();
-    two.gate().open();
-    let mut failed = Vec::new();
-    for number in 0..50 {
-        match soon("an end", orders_client(&c).ask(note("", 10 + number))).await {
-            Ok(reply) => assert_eq!(reply.text, "two"),
-            Err(error) => failed.push(error.to_string()),
+        match way {
+            Way::Mesh => t.mesh("shop").unwrap().set_weight(ORDERS, 7).unwrap(),
+            Way::ClientServer => t.client_server("orders").unwrap().set_weight(7).unwrap(),
         }
+        until("the other weight", || weights(&c).contains(&7)).await;
+        let stopping = s.clone();
+        let stop = spawn(async move { stopping.shutdown().await });
+        until("one server less", || weights(&c) == [7]).await;
+        two.gate().open();
+        for number in 0..50 {
+            let reply = soon("an end", orders_client(&c).ask(note("", 10 + number))).await;
+            assert_eq!(reply.unwrap().text, "two");
+        }
+        assert_eq!(c.status().jobs.queued, 2, "it had a permit to spare: {way:?}");
+        one.gate().open();
+        own.gate().open();
+        for call in held {
+            soon("a reply", call).await.unwrap().unwrap();
+        }
+        for job in jobs {
+            soon("a send", job).await.unwrap().unwrap();
+        }
+        soon("the stop", stop).await.unwrap().unwrap();
     }
-    one.gate().open();
-    own.gate().open();
-    for call in held {
-        soon("a reply", call).await.unwrap().unwrap();
-    }
-    for job in jobs {
-        soon("a send", job).await.unwrap().unwrap();
-    }
-    soon("the stop", stop).await.unwrap().unwrap();
-    assert!(
-        left && failed.is_empty(),
-        "{} of 50 failed: {:?}",
-        failed.len(),
-        failed.first()
-    );
 }
 
 /// As a node's does, the handler of a channel goes with its host: whether that was shut down or dropped, linked or alone,

@@ -114,6 +114,12 @@ impl Namespace {
         all.map(String::as_str).collect()
     }
 
+    /// The names of its Spots, then of its Actors.
+    pub fn object_names(&self) -> impl Iterator<Item = &str> {
+        let spots = self.spots.iter().map(|it| it.name.as_str());
+        spots.chain(self.actors.iter().map(|it| it.name.as_str()))
+    }
+
     /// Its services that are called at a node, which only a node of the same mesh can do.
     pub fn at_nodes(&self) -> impl Iterator<Item = &Service> {
         self.services.iter().filter(|it| it.target == Target::Node)

@@ -1,6 +1,7 @@
 //! For those who test what they build on zlink, or build a part of it anew: whole clusters within one test, on paused
 //! time, and the conformance suites of stores and transports. Cargo feature `testing`.
 
+pub mod authority;
 mod cluster;
 mod explore;
 pub mod store;

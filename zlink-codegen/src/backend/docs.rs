@@ -3,6 +3,7 @@
 //! What is said is decided here and in the rooms below, how it looks in the templates beside them. A page says nothing of
 //! who imports its namespace, so that it is the same whichever schema brought it.
 
+mod objects;
 mod page;
 mod picture;
 mod text;
@@ -107,17 +108,31 @@ struct Line {
     version: u32,
     doc: String,
     services: Vec<String>,
+    objects: Vec<Object>,
+}
+
+#[derive(Serialize)]
+struct Object {
+    name: String,
+    anchor: String,
 }
 
 impl Line {
     fn of(schema: &Schema, at: usize) -> Option<Self> {
         let it = schema.namespaces.get(at)?;
+        let object = |sort: &str, name: &String| Object {
+            name: name.clone(),
+            anchor: format!("{sort}-{name}"),
+        };
+        let spots = it.spots.iter().map(|it| object("spot", &it.name));
+        let actors = it.actors.iter().map(|it| object("actor", &it.name));
         Some(Self {
             name: it.name.clone(),
             file: file_of(it),
             version: it.version,
             doc: text::first(&it.doc),
             services: it.services.iter().map(|service| service.name.clone()).collect(),
+            objects: spots.chain(actors).collect(),
         })
     }
 }

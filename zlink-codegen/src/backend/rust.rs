@@ -1,4 +1,4 @@
-//! Rust: owned types and their FlatBuffers codecs, handler traits, servers and clients.
+//! Rust: owned types and their FlatBuffers codecs, handler traits, servers and clients, Spots and their factories.
 //!
 //! What it writes names nothing but `super::` (imported namespaces) and the runtime it was given: no prelude name, so
 //! that a schema may call its messages `Result`, `Option` or `String`. It is written as text, by hand: build scripts
@@ -9,6 +9,8 @@ mod doc;
 mod graph;
 mod names;
 mod service;
+mod spot;
+mod spot_client;
 mod text;
 mod types;
 
@@ -129,7 +131,7 @@ struct Context<'a> {
 impl<'a> Context<'a> {
     fn is_empty(&self, it: &Namespace) -> bool {
         let types = it.enums.len() + it.structs.len() + it.unions.len() + it.messages.len();
-        types + it.metadata.len() + it.services.len() == 0
+        types + it.metadata.len() + it.services.len() + it.spots.len() + it.actors.len() == 0
     }
 
     fn items(&mut self, namespace: &Namespace) {
@@ -151,6 +153,16 @@ impl<'a> Context<'a> {
         }
         for (it, names) in namespace.services.iter().zip(&names.services) {
             self.service(it, names);
+        }
+        for (it, names) in namespace.spots.iter().zip(&names.spots) {
+            self.spot(it, names);
+        }
+        for it in &namespace.actors {
+            self.text.line("");
+            self.text.line(format_args!(
+                "// The Actors `{}` are part of the contract; nothing is generated for them yet.",
+                it.name
+            ));
         }
     }
 

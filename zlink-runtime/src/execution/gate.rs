@@ -93,7 +93,7 @@ impl<J: Job> Inner<J> {
         let waits = Self::settle(state, last, hand);
         let unused = match (permit, last) {
             (Some(permit), Last::Ended { owner, .. } | Last::Parked { owner, .. }) => state.hand_on(owner, permit),
-            (permit, _) => permit,
+            (permit, _) => (permit, None),
         };
         let next = if spent {
             Next::Leave

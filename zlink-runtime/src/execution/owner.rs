@@ -234,7 +234,7 @@ impl<J: Job> Owner<J> {
         if std::mem::replace(&mut queue.stopped, true) {
             return;
         }
-        let jobs = queue.clear();
+        let (jobs, keeper) = (queue.clear(), queue.take_keeper());
         let standing: Vec<_> = state.places.of(self.at).map(|(at, place)| (at, place.stand)).collect();
         let mut held = Vec::new();
         for (at, stand) in standing {
@@ -246,6 +246,7 @@ impl<J: Job> Owner<J> {
         }
         let waits = state.waits(self.at);
         self.gate.leave(state, waits);
+        drop(keeper);
         for (job, permit) in jobs {
             drop(permit);
             drop(guarded(|| job.abandon()));

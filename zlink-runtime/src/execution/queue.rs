@@ -6,8 +6,9 @@ use std::collections::VecDeque;
 
 use super::Job;
 use super::lane::Lane;
+use super::seal::First;
 use crate::error::ErrorKind;
-use crate::permit::Permit;
+use crate::permit::{Backlog, Permit};
 
 /// One entry of an application lane.
 pub(super) enum Entry<J> {
@@ -55,6 +56,8 @@ pub(super) struct Queue<J: Job> {
     /// Records that a source relayed from before its boundary.
     #[expect(clippy::box_collection, reason = "an idle owner keeps one word for it, not three")]
     relayed: Option<Box<Vec<J>>>,
+    /// The right to hand a permit on from job to job, while there is backlog to hand it on to.
+    keeper: Option<Box<Backlog>>,
 }
 
 /// What a gate runs next for an owner.
@@ -82,6 +85,7 @@ impl<J: Job> Queue<J> {
             application: VecDeque::new(),
             lifecycle: VecDeque::new(),
             relayed: None,
+            keeper: None,
         }
     }
 
@@ -191,21 +195,59 @@ impl<J: Job> Queue<J> {
         }
     }
 
-    /// Whether the next job came without a permit and waits for one.
-    #[inline]
-    pub(super) fn wants_permit(&self) -> bool {
-        matches!(self.application.front(), Some(Entry::Work(_, None))) && self.phase == Phase::Open
+    /// The next job, whether or not a barrier keeps it back.
+    fn next_work(&mut self) -> Option<&mut Entry<J>> {
+        let behind = usize::from(matches!(self.application.front(), Some(Entry::Barrier)));
+        self.application.get_mut(behind)
     }
 
-    /// Gives the next job the permit it waits for.
-    pub(super) fn give(&mut self, permit: Permit) -> Result<(), Permit> {
-        match self.application.front_mut() {
-            Some(Entry::Work(_, place @ None)) if self.phase == Phase::Open => {
-                *place = Some(permit);
-                Ok(())
-            }
-            _ => Err(permit),
+    /// Whether the next job may start but for a permit.
+    fn lacks_permit(&mut self) -> bool {
+        matches!(self.next_work(), Some(Entry::Work(_, None))) && self.phase == Phase::Open
+    }
+
+    /// Whether the next job waits for a permit that nobody hands on to it.
+    pub(super) fn wants_permit(&mut self) -> bool {
+        self.keeper.is_none() && self.lacks_permit()
+    }
+
+    /// Gives the next job the permit it waits for, and those behind it the right to have it after it. What is left over is
+    /// returned, as by [`hand_on`](Self::hand_on).
+    pub(super) fn begin_backlog(&mut self, first: First) -> (Option<Permit>, Option<Box<Backlog>>) {
+        if !self.wants_permit() {
+            return (Some(first.permit), Some(first.backlog));
         }
+        self.keeper = Some(first.backlog);
+        self.hand_on(first.permit)
+    }
+
+    /// Whether the permit of the job that starts goes to the one after it.
+    #[inline]
+    pub(super) fn hands_on(&mut self) -> bool {
+        self.keeper.is_some() && self.lacks_permit()
+    }
+
+    /// Gives the permit of a turn that has begun to the next job of the backlog. What is left over is returned, to be dropped
+    /// under no lock: the permit where no job can have it, and the right to hand it on with the last job that can.
+    pub(super) fn hand_on(&mut self, mut permit: Permit) -> (Option<Permit>, Option<Box<Backlog>>) {
+        if !self.hands_on() {
+            return (Some(permit), self.keeper.take());
+        }
+        if let Some(Entry::Work(_, place)) = self.next_work() {
+            permit.queue();
+            *place = Some(permit);
+        }
+        // Backlog stands before all that came since, so this ends early, or once.
+        let goes_on = self
+            .application
+            .iter()
+            .any(|entry| matches!(entry, Entry::Work(_, None)));
+        (None, if goes_on { None } else { self.keeper.take() })
+    }
+
+    /// Takes the right to hand a permit on: what waits has ended, or moves.
+    pub(super) fn take_keeper(&mut self) -> Option<Box<Backlog>> {
+        self.keeper.take()
     }
 
     /// A turn has ended.

@@ -62,7 +62,7 @@ impl<J: Job> Run for Inner<J> {
                     budget.begin(|| job.name());
                     let turn = guarded(|| job.start(now));
                     match permit {
-                        Some(permit) if hands_on => handed = Some(permit),
+                        Some(permit) if hands_on => handed = Some(permit.hand_on()),
                         Some(permit) => permit.start(),
                         None => {}
                     }

@@ -3,6 +3,7 @@
 //! Each step is one section of the gate, so that a message that races it stands in one queue, once. It must not know
 //! where a queue goes, or why.
 
+use std::future::poll_fn;
 use std::sync::Arc;
 
 use super::gate::Inner;
@@ -11,7 +12,7 @@ use super::queue::{Phase, Queue};
 use super::{Job, Owner};
 use crate::error::ErrorKind;
 use crate::limit::{HOLD_BYTES, HOLD_RECORDS};
-use crate::permit::Permit;
+use crate::permit::{Backlog, Closed, Permit};
 use crate::sync::{Mutex, lock};
 
 /// Owners of one gate that shall move together: they admit, and start nothing. Turns that have begun go on to their end.
@@ -37,13 +38,16 @@ impl<J: Job> Seal<J> {
                 _ => return Err(ErrorKind::Unavailable),
             }
         }
+        // Nothing starts from here on, so nothing is handed on; it is dropped under no lock.
+        let mut keepers = Vec::new();
         for owner in &owners {
-            owner
-                .queue(&mut state)
-                .into_iter()
-                .for_each(|queue| queue.set_phase(Phase::Sealed));
+            if let Some(queue) = owner.queue(&mut state) {
+                queue.set_phase(Phase::Sealed);
+                keepers.extend(queue.take_keeper());
+            }
         }
         drop(state);
+        drop(keepers);
         Ok(Self {
             gate,
             owners,
@@ -125,9 +129,30 @@ fn without_permits<J>(jobs: Vec<(J, Option<Permit>)>) -> Vec<J> {
     jobs.into_iter().map(|(job, _)| job).collect()
 }
 
+/// The permit for the first job of a backlog, with the right to hand it on to those behind it.
+#[derive(Debug)]
+pub(crate) struct First {
+    pub(super) permit: Permit,
+    pub(super) backlog: Box<Backlog>,
+}
+
+impl First {
+    /// Waits for both, as [`Backlog::poll_first`] does. Dropping the future gives up the place.
+    ///
+    /// # Errors
+    /// Where the permits are closed.
+    pub(crate) async fn of(mut backlog: Backlog) -> Result<Self, Closed> {
+        let permit = poll_fn(|cx| backlog.poll_first(cx)).await?;
+        Ok(Self {
+            permit,
+            backlog: Box::new(backlog),
+        })
+    }
+}
+
 /// Puts `saved` and what was relayed before all that waits, owner by owner, and lets them run: one section.
-fn open<J: Job>(gate: &Arc<Inner<J>>, owners: &[Owner<J>], saved: Vec<Vec<J>>, permits: Vec<Permit>) {
-    let (mut saved, mut permits) = (saved.into_iter(), permits.into_iter());
+fn open<J: Job>(gate: &Arc<Inner<J>>, owners: &[Owner<J>], saved: Vec<Vec<J>>, firsts: Vec<First>) {
+    let (mut saved, mut firsts) = (saved.into_iter(), firsts.into_iter());
     let mut unused = Vec::new();
     let mut state = lock(&gate.state);
     for owner in owners {
@@ -137,9 +162,9 @@ fn open<J: Job>(gate: &Arc<Inner<J>>, owners: &[Owner<J>], saved: Vec<Vec<J>>, p
         queue.put_before(before.map(|job| (job, None)));
         queue.set_phase(Phase::Open);
         if queue.wants_permit()
-            && let Some(permit) = permits.next()
+            && let Some(first) = firsts.next()
         {
-            unused.extend(queue.give(permit).err());
+            unused.push(queue.begin_backlog(first));
         }
         state.line_up(owner.at);
     }
@@ -176,35 +201,30 @@ impl<J: Job> Arrival<J> {
     }
 
     /// Merges, in this order and owner by owner: saved work, what was relayed, what came since; and lets all of them run.
-    /// `permits` are those of the first saved job of each owner that has any; each further one gets the permit that the
-    /// one before returns.
-    pub(crate) fn open(self, saved: Vec<Vec<J>>, permits: Vec<Permit>) {
-        if let Some(first) = self.0.first() {
-            open(&first.gate, &self.0, saved, permits);
+    /// `firsts` are for the owners that have saved or relayed work or held some, in their order; each further job gets the
+    /// permit that the one before returns.
+    pub(crate) fn open(self, saved: Vec<Vec<J>>, firsts: Vec<First>) {
+        if let Some(owner) = self.0.first() {
+            open(&owner.gate, &self.0, saved, firsts);
         }
     }
 }
 
 impl<J: Job> Owner<J> {
-    /// Whether the next job came without a permit and waits for one.
+    /// Whether the next job came without a permit, and nobody hands one on to it.
     pub(crate) fn wants_permit(&self) -> bool {
-        self.queue(&mut lock(&self.gate.state))
-            .is_some_and(|queue| queue.wants_permit())
+        self.queue(&mut lock(&self.gate.state)).is_some_and(Queue::wants_permit)
     }
 
-    /// Gives the next job the permit it waits for; those behind it that have none get it after it.
-    ///
-    /// # Errors
-    /// The permit, where no job waits for one.
-    pub(crate) fn give(&self, permit: Permit) -> Result<(), Permit> {
+    /// Gives the next job the permit it waits for; those behind it that have none get it after it. Where no job waits for
+    /// one, or has it handed on to it, nothing is kept.
+    pub(crate) fn give(&self, first: First) {
         let mut state = lock(&self.gate.state);
-        let Some(queue) = self.queue(&mut state) else {
-            return Err(permit);
-        };
-        queue.give(permit)?;
+        let Some(queue) = self.queue(&mut state) else { return };
+        let unused = queue.begin_backlog(first);
         state.line_up(self.at);
         self.gate.leave(state, Vec::new());
-        Ok(())
+        drop(unused);
     }
 }
 

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::gate::{Ready, Run as _};
 use super::mode::{Callback, Mode, Unit};
 use super::queue::Phase;
-use super::seal::{Arrival, Seal};
+use super::seal::{Arrival, First, Seal};
 use super::turn::{Ended, Scope, StateCell, StateTurn, YieldTurn, Yields};
 use super::worker::Budget;
 use super::{Job, Owner};
@@ -286,7 +286,7 @@ fn moves() {
     {
         assert!(arrival.relay(0, job).is_ok());
     }
-    arrival.open(saved, vec![permit(&permits)]);
+    arrival.open(saved, vec![block_on(First::of(permits.backlog())).unwrap()]);
     sender.join().unwrap();
     for owner in [here, there] {
         owner.close(ErrorKind::ShuttingDown);

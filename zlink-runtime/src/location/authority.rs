@@ -251,11 +251,16 @@ impl Authority {
     /// ([`AuthorityError::Conflict`]), or the inbox has more than 64 KiB.
     pub(crate) async fn reserve(&self, reserve: Reserve) -> Result<Reserving, AuthorityError> {
         reserve.check().map_err(StoreError::from)?;
+        let id = reserve.id.clone();
         match self.shared().submit(Change::Reserve(reserve)).await? {
             Done::Reserved(reservation) => Ok(Reserving::Won(reservation)),
             Done::Issued(record) => Ok(Reserving::Issued(record)),
             Done::Found(Some(record)) => Ok(Reserving::Lost(record)),
-            Done::NoCapacity => Ok(Reserving::NoCapacity),
+            // Nothing was asked of the store; who needs no room must not be told that there is none.
+            Done::NoCapacity => Ok(match self.find(&id).await? {
+                Some(record) => Reserving::Lost(record),
+                None => Reserving::NoCapacity,
+            }),
             Done::Written(_) | Done::Removed | Done::Found(None) | Done::Alive => Err(AuthorityError::Conflict),
         }
     }

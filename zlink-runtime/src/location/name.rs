@@ -132,7 +132,7 @@ impl ListName {
 pub(super) const SPOTS: &str = "s:";
 
 /// The authority of a Spot: at most 2 + 4 + 3 × 255 bytes.
-pub(super) fn spot_key(id: &SpotId) -> Key {
+pub(crate) fn spot_key(id: &SpotId) -> Key {
     let text = id.as_str();
     key(format!("{SPOTS}{}:{}", text.len(), encoded(text.as_bytes())))
 }

@@ -41,13 +41,9 @@ async fn node_direct_reaches_the_named_node_or_nobody() {
     kill.now();
     let down = rid_of(&b);
     until("its loss", || peer_state(&caller, &down) != Some(PeerState::Ready)).await;
-    let begin = Instant::now();
+    // Known but not ready: it waits for a second. At its deadline it would end with another kind.
     let gone = failure(who_at(&caller, &down).await);
     assert_eq!(gone, (ErrorKind::Unavailable, Execution::NotExecuted));
-    assert!(
-        begin.elapsed() < Duration::from_secs(5),
-        "known but not ready: about a second"
-    );
     let own = who_within(&caller, &down, Duration::from_millis(100)).await;
     assert_eq!(
         failure(own),
@@ -362,7 +358,6 @@ async fn a_request_to_a_killed_server_ends_once_and_runs_nowhere_else() {
     let (a, kill) = doomed(async move { server("a", 10_000, &theirs).await }).await;
     let b = server("b", 1, &living).await;
     let c = client("c", &[&a, &b]).await;
-    let begin = Instant::now();
     let calls: Vec<_> = (0..10)
         .map(|number| spawn(orders_client(&c).ask(note("hold", number))))
         .collect();
@@ -372,10 +367,6 @@ async fn a_request_to_a_killed_server_ends_once_and_runs_nowhere_else() {
         let ended = failure(soon("its end", call).await.unwrap());
         assert_eq!(ended, (ErrorKind::Unavailable, Execution::Unknown));
     }
-    assert!(
-        begin.elapsed() < Duration::from_secs(15),
-        "well before the deadline of 30 s"
-    );
     assert_eq!(c.status().waiting_requests, 0);
     let again = orders_client(&c).ask(note("", 99)).await.unwrap();
     assert_eq!(again, note("living", 99), "a new call is a new operation");

@@ -14,8 +14,8 @@ use zlink_runtime::prelude::*;
 use zlink_runtime::{Filter, FilterContext, HandlerScope, MessageKind, Next};
 
 use super::kit::{
-    ANY, Desk, Events, Gate, SHOP, WAYS, Way, at_rest, calling, client, failure, linked, node, note, raw_client,
-    rid_of, send, serving, soon, until,
+    ANY, Desk, Events, Gate, SHOP, WAYS, Way, at_rest, calling, client, failure, node, note, raw_client, rid_of, send,
+    serving, soon, until,
 };
 
 /// What happened, in order.
@@ -224,11 +224,7 @@ async fn a_filter_is_told_what_the_handler_is() {
         .start()
         .await
         .unwrap();
-    let c = node("c", |mesh| mesh.connect(super::kit::endpoint(&s)))
-        .start()
-        .await
-        .unwrap();
-    linked(&c, &rid_of(&s)).await;
+    let c = client("c", &[&s]).await;
     desk_client(&c, &SHOP, rid_of(&s)).ask(note("", 1)).await.unwrap();
     let told = std::mem::take(&mut *curious.0.lock());
     assert_eq!(
@@ -439,11 +435,7 @@ async fn each_dispatch_has_a_scope_that_ends_with_it() {
         .start()
         .await
         .unwrap();
-    let c = node("c", |mesh| mesh.connect(super::kit::endpoint(&s)))
-        .start()
-        .await
-        .unwrap();
-    linked(&c, &rid_of(&s)).await;
+    let c = client("c", &[&s]).await;
     let direct = desk_client(&c, &SHOP, rid_of(&s));
     let mut numbers = Vec::new();
     for count in 1..=20 {

@@ -34,6 +34,23 @@ fn cluster(store: &MemoryStore, timing: LocationTiming) -> Cluster {
     cluster
 }
 
+/// A server `s` and a caller `c`, which has been told where the server is.
+async fn manual(seed: u64) -> Cluster {
+    let cluster = Cluster::new(seed);
+    cluster.node("s", |host| {
+        host.mesh("shop", |mesh| {
+            mesh.rid("s").listen("tcp://s:1").serve(stock_server(Clerk::new("s")))
+        })
+    });
+    cluster.node("c", |host| {
+        host.mesh("shop", |mesh| {
+            mesh.rid("c").listen("tcp://c:1").connect("tcp://s:1").client(STOCK)
+        })
+    });
+    cluster.start_all().await.unwrap();
+    cluster
+}
+
 /// REQ: LS-057
 #[tokio::test(start_paused = true)]
 async fn who_looks_seldom_sees_the_dead_all_the_same() {
@@ -72,18 +89,7 @@ async fn a_peer_that_the_store_names_is_dialled_once_no_manual_intent_leads_ther
 /// REQ: NET-603
 #[tokio::test(start_paused = true)]
 async fn a_manual_peer_that_was_lost_says_why_it_cannot_be_reached() {
-    let cluster = Cluster::new(12);
-    cluster.node("s", |host| {
-        host.mesh("shop", |mesh| {
-            mesh.rid("s").listen("tcp://s:1").serve(stock_server(Clerk::new("s")))
-        })
-    });
-    cluster.node("c", |host| {
-        host.mesh("shop", |mesh| {
-            mesh.rid("c").listen("tcp://c:1").connect("tcp://s:1").client(STOCK)
-        })
-    });
-    cluster.start_all().await.unwrap();
+    let cluster = manual(12).await;
     let c = cluster.host("c");
     cluster.ready(5 * SECOND).await;
     cluster.kill("s");
@@ -177,18 +183,7 @@ async fn who_waits_for_a_server_hears_what_hinders_the_link_to_one_that_was_foun
 /// REQ: NET-503
 #[tokio::test(start_paused = true)]
 async fn a_link_to_another_than_is_expected_now_does_not_stay() {
-    let cluster = Cluster::new(22);
-    cluster.node("s", |host| {
-        host.mesh("shop", |mesh| {
-            mesh.rid("s").listen("tcp://s:1").serve(stock_server(Clerk::new("s")))
-        })
-    });
-    cluster.node("c", |host| {
-        host.mesh("shop", |mesh| {
-            mesh.rid("c").listen("tcp://c:1").connect("tcp://s:1").client(STOCK)
-        })
-    });
-    cluster.start_all().await.unwrap();
+    let cluster = manual(22).await;
     cluster.ready(10 * SECOND).await;
     let c = cluster.host("c");
     let mesh = c.mesh("shop").unwrap();

@@ -1,8 +1,9 @@
 //! The stores, through their public surface: the conformance suite on every provider, the faults of the one in memory,
-//! SQLite files between processes, and Redis servers in trouble.
+//! SQLite files between processes, and Redis servers in trouble; and the authority of Spots above each of them.
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test may")]
 
+mod authority;
 mod conformance;
 mod crowd;
 mod eyes;

@@ -100,7 +100,7 @@ async fn the_place_of_a_half_open_handshake_comes_free_after_two_seconds() {
 async fn the_place_of_an_abandoned_lane_comes_free_at_once() {
     let server = with_places(1).await;
     let begin = Instant::now();
-    for attempt in 0..5 {
+    for attempt in 0..30 {
         let lane = Properties::new()
             .with("Identity", *b"hasty")
             .with("X-Generation", 7u64.to_be_bytes())
@@ -110,7 +110,7 @@ async fn the_place_of_an_abandoned_lane_comes_free_at_once() {
     }
     greeted(server.endpoint(), Properties::new()).await;
     // Each would have had two seconds for its other lane.
-    assert!(begin.elapsed() < Duration::from_secs(6), "{:?}", begin.elapsed());
+    assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
 }
 
 #[tokio::test]

@@ -39,6 +39,10 @@ pub(crate) struct Way {
     pub(crate) outcome: Outcome,
     /// How a call must end that carries it to an [`Echo`] of the other version.
     pub(crate) end: Option<ErrorKind>,
+    /// The path of the type that is sent, its bytes, and those of what must come back, if anything does.
+    pub(crate) sender: &'static str,
+    pub(crate) sent: Vec<u8>,
+    pub(crate) back: Option<Vec<u8>>,
     serve: fn(Builder, &'static str) -> Builder,
     ask: Ask,
 }
@@ -57,15 +61,21 @@ impl Way {
             Ok(read) => Outcome::Misread(format!("{read:?} for {meant:?}")),
             Err(error) => Outcome::Refused(error.to_string()),
         };
-        let end = match read.map(|read| encode(&read, <[u8]>::to_vec)) {
-            Err(_) => Some(ErrorKind::ProtocolError),
+        let (end, back) = match read.map(|read| encode(&read, <[u8]>::to_vec)) {
+            Err(_) => (Some(ErrorKind::ProtocolError), None),
             // A member that this version does not know has no content to send back.
-            Ok(Err(_)) => Some(ErrorKind::InternalFailure),
-            Ok(Ok(back)) => decode::<A>(&back).err().map(|_| ErrorKind::ProtocolError),
+            Ok(Err(_)) => (Some(ErrorKind::InternalFailure), None),
+            Ok(Ok(back)) => match decode::<A>(&back) {
+                Err(_) => (Some(ErrorKind::ProtocolError), None),
+                Ok(_) => (None, Some(back)),
+            },
         };
         Self {
             outcome,
             end,
+            sender: std::any::type_name::<A>(),
+            sent: bytes,
+            back,
             serve: |builder, packet| builder.request(packet, echo::<B>),
             ask: Box::new(move |route, packet| {
                 const HOUR_MS: u32 = 3_600_000;

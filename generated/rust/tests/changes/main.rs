@@ -10,6 +10,7 @@ mod after;
 #[rustfmt::skip]
 mod before;
 mod exchange;
+mod languages;
 mod services;
 mod table;
 mod values;

@@ -24,7 +24,7 @@ pub(crate) type Endings = BTreeMap<&'static str, Vec<Ended>>;
 
 /// Answers with the name of the method that was called.
 #[derive(Clone, Copy)]
-struct Desk;
+pub(crate) struct Desk;
 
 macro_rules! desk {
     ($($side:ident::$handler:ident { $($method:ident($request:ident) -> $reply:ident $({ $field:ident: $value:expr })?;)* })*) => {
@@ -117,6 +117,18 @@ async fn end<R>(call: impl IntoFuture<Output = Result<R, CallError>>, word: impl
 
 fn mesh() -> MeshName {
     MeshName::new("shop").expect("a name")
+}
+
+/// [`older_at_newer`] and [`newer_at_older`], from within a test that runs in real time.
+pub(crate) fn both_in_virtual_time() -> Result<(Endings, Endings), Box<dyn std::error::Error>> {
+    let both = std::thread::spawn(|| {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let runtime = builder.enable_all().start_paused(true).build();
+        let runtime = runtime.map_err(|error| error.to_string())?;
+        let both = async { Ok::<_, Box<dyn std::error::Error>>((older_at_newer().await?, newer_at_older().await?)) };
+        runtime.block_on(both).map_err(|error| error.to_string())
+    });
+    Ok(both.join().map_err(|_| "it panicked")??)
 }
 
 /// An older client at a newer server.

@@ -4,6 +4,7 @@
 
 use serde::Serialize;
 
+use super::objects::{self, Actor, Spot};
 use super::{file_of, text};
 use crate::ir::{self, DeclRef, Exchange, Namespace, Schema, Slot, Target, Type};
 
@@ -18,6 +19,8 @@ pub(super) struct Page {
     imports: Vec<Import>,
     picture: String,
     services: Vec<Service>,
+    spots: Vec<Spot>,
+    actors: Vec<Actor>,
     messages: Vec<Message>,
     unions: Vec<Union>,
     enums: Vec<Enum>,
@@ -40,7 +43,7 @@ struct Service {
 }
 
 #[derive(Serialize)]
-struct Method {
+pub(super) struct Method {
     name: String,
     doc: String,
     packet: String,
@@ -145,6 +148,8 @@ impl Page {
             imports: it.imports.iter().filter_map(import).collect(),
             picture: String::new(),
             services: it.services.iter().map(|it| service(it, &links)).collect(),
+            spots: objects::spots(it, &links),
+            actors: objects::actors(it, &links),
             messages: it
                 .messages
                 .iter()
@@ -160,7 +165,7 @@ impl Page {
 
     /// The page with its picture.
     pub(super) fn with(self, picture: String) -> Self {
-        let picture = if self.services.is_empty() {
+        let picture = if self.services.len() + self.spots.len() + self.actors.len() == 0 {
             String::new()
         } else {
             picture
@@ -170,7 +175,7 @@ impl Page {
 }
 
 /// Types and messages as links, seen from one namespace.
-struct Links<'s> {
+pub(super) struct Links<'s> {
     schema: &'s Schema,
     at: usize,
 }
@@ -189,7 +194,7 @@ impl Links<'_> {
         }
     }
 
-    fn message(&self, to: DeclRef) -> String {
+    pub(super) fn message(&self, to: DeclRef) -> String {
         self.link(to, &self.schema.message(to).name)
     }
 
@@ -216,11 +221,8 @@ impl Links<'_> {
         let mut used = Vec::new();
         for service in &own.services {
             for method in &service.methods {
-                let what = match &method.exchange {
-                    Exchange::Send { message } if *message == this => "sent by",
-                    Exchange::Request { request, .. } if *request == this => "request of",
-                    Exchange::Request { reply, .. } if *reply == this => "reply of",
-                    _ => continue,
+                let Some(what) = role(&method.exchange, this) else {
+                    continue;
                 };
                 used.push(format!(
                     "{what} [{}.{}](#service-{})",
@@ -228,6 +230,7 @@ impl Links<'_> {
                 ));
             }
         }
+        used.extend(objects::used(own, this));
         for union in own
             .unions
             .iter()
@@ -255,32 +258,44 @@ fn holds(slot: &Slot, message: DeclRef) -> bool {
 }
 
 fn service(it: &ir::Service, links: &Links<'_>) -> Service {
-    let methods = it.methods.iter().map(|method| {
-        let (message, reply, timeout) = match &method.exchange {
-            Exchange::Send { message } => (links.message(*message), String::new(), String::new()),
-            Exchange::Request {
-                request,
-                reply,
-                timeout_ms,
-            } => {
-                let timeout = timeout_ms.map_or(String::new(), |millis| format!("{millis} ms"));
-                (links.message(*request), links.message(*reply), timeout)
-            }
-        };
-        Method {
-            name: method.name.clone(),
-            doc: text::cell(&method.doc),
-            packet: text::code(&method.packet),
-            message,
-            reply,
-            timeout,
-        }
-    });
+    let methods = it.methods.iter().map(|it| method(it, links));
     Service {
         name: it.name.clone(),
         doc: text::quoted(&it.doc),
         node: it.target == Target::Node,
         methods: methods.collect(),
+    }
+}
+
+pub(super) fn method(it: &ir::Method, links: &Links<'_>) -> Method {
+    let (message, reply, timeout) = match &it.exchange {
+        Exchange::Send { message } => (links.message(*message), String::new(), String::new()),
+        Exchange::Request {
+            request,
+            reply,
+            timeout_ms,
+        } => {
+            let timeout = timeout_ms.map_or(String::new(), |millis| format!("{millis} ms"));
+            (links.message(*request), links.message(*reply), timeout)
+        }
+    };
+    Method {
+        name: it.name.clone(),
+        doc: text::cell(&it.doc),
+        packet: text::code(&it.packet),
+        message,
+        reply,
+        timeout,
+    }
+}
+
+/// What an exchange has to do with a message.
+pub(super) fn role(exchange: &Exchange, this: DeclRef) -> Option<&'static str> {
+    match exchange {
+        Exchange::Send { message } if *message == this => Some("sent by"),
+        Exchange::Request { request, .. } if *request == this => Some("request of"),
+        Exchange::Request { reply, .. } if *reply == this => Some("reply of"),
+        Exchange::Send { .. } | Exchange::Request { .. } => None,
     }
 }
 

@@ -27,6 +27,8 @@ pub(super) struct Module {
     clients: Vec<Client>,
     /// Services without a client.
     at_nodes: Vec<String>,
+    /// Spots and Actors, which have none.
+    objects: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -96,6 +98,7 @@ impl Module {
                 .filter(|(it, _)| it.target == Target::Channel)
                 .map(|(it, name)| Client::of(&scene, it, name))
                 .collect(),
+            objects: namespace.object_names().map(str::to_owned).collect(),
             at_nodes: namespace.at_nodes().map(|it| it.name.clone()).collect(),
         };
         module.imports = scene.used.into_inner().into_iter().collect();

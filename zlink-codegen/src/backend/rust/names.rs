@@ -12,6 +12,28 @@ pub(super) struct Names {
     pub(super) messages: Vec<String>,
     pub(super) metadata: Vec<String>,
     pub(super) services: Vec<ServiceNames>,
+    pub(super) spots: Vec<SpotNames>,
+}
+
+/// The identifiers of one Spot.
+pub(super) struct SpotNames {
+    /// The trait that its Spots implement.
+    pub(super) handler: String,
+    pub(super) context: String,
+    pub(super) turn: String,
+    pub(super) yield_turn: String,
+    /// The type that creates, finds and closes them.
+    pub(super) manager: String,
+    /// The type that calls one.
+    pub(super) client: String,
+    /// The constant of its stable type.
+    pub(super) constant: String,
+    /// The constants of its timers.
+    pub(super) timers: Vec<String>,
+    /// The function that registers it.
+    pub(super) make_factory: String,
+    /// The function that makes a manager.
+    pub(super) make_manager: String,
 }
 
 /// The identifiers of one service.
@@ -31,7 +53,8 @@ pub(super) struct ServiceNames {
 impl Names {
     pub(super) fn of(namespace: &Namespace) -> Self {
         let types = assign(&namespace.type_names(), camel, []);
-        let services = services(namespace, &types);
+        let mut scope = Scope::new(types.iter().map(String::as_str));
+        let services = services(namespace, &mut scope);
         // A service's constant keeps its name before that of a metadata key does.
         let constants = namespace
             .services
@@ -40,6 +63,8 @@ impl Names {
             .chain(namespace.metadata.iter().map(|it| &it.name));
         let constants: Vec<&str> = constants.map(String::as_str).collect();
         let mut constants = idents(&constants, upper, &[]);
+        // Those of Spots come after all that there were before Spots.
+        let spots = spots(namespace, &mut scope, &constants);
         let metadata = constants.split_off(namespace.services.len());
         let mut types = types.iter().map(|name| rust_ident(name));
         let mut take = |count: usize| types.by_ref().take(count).collect::<Vec<_>>();
@@ -50,7 +75,9 @@ impl Names {
             unions: take(namespace.unions.len()),
             messages: take(namespace.messages.len()),
             metadata,
+            spots,
             services: services
+                .into_iter()
                 .zip(constants)
                 .map(|(names, channel)| ServiceNames { channel, ..names })
                 .collect(),
@@ -70,34 +97,64 @@ impl Names {
     }
 }
 
-/// The identifiers of the services beside `types`, which keep theirs.
-fn services(namespace: &Namespace, types: &[String]) -> impl Iterator<Item = ServiceNames> {
+/// The identifiers of the services beside the types that `scope` has.
+fn services(namespace: &Namespace, scope: &mut Scope) -> Vec<ServiceNames> {
     let names: Vec<&str> = namespace.services.iter().map(|it| it.name.as_str()).collect();
     let own = namespace.name.rsplit('.').next().unwrap_or_default();
-    let mut scope = Scope::new(types.iter().map(String::as_str));
     let mut claim = |name: String| rust_ident(&scope.claim(&name));
     let all = names
         .iter()
         .zip(assign(&names, snake, []))
         .zip(assign(&names, camel, []));
-    let all: Vec<ServiceNames> = all
-        .map(|((name, snake), camel)| {
-            // `billing::server` where the service is what the namespace is about, else `billing::refunds_server`.
-            let prefix = if *name == own {
-                String::new()
-            } else {
-                format!("{snake}_")
-            };
-            ServiceNames {
-                handler: claim(format!("{camel}Handler")),
-                client: claim(format!("{camel}Client")),
-                channel: String::new(),
-                make_server: rust_ident(&format!("{prefix}server")),
-                make_client: rust_ident(&format!("{prefix}client")),
+    all.map(|((name, snake), camel)| {
+        // `billing::server` where the service is what the namespace is about, else `billing::refunds_server`.
+        let prefix = if *name == own {
+            String::new()
+        } else {
+            format!("{snake}_")
+        };
+        ServiceNames {
+            handler: claim(format!("{camel}Handler")),
+            client: claim(format!("{camel}Client")),
+            channel: String::new(),
+            make_server: rust_ident(&format!("{prefix}server")),
+            make_client: rust_ident(&format!("{prefix}client")),
+        }
+    })
+    .collect()
+}
+
+/// The identifiers of the Spots beside the types and `constants` that there are.
+fn spots(namespace: &Namespace, scope: &mut Scope, constants: &[String]) -> Vec<SpotNames> {
+    let names: Vec<&str> = namespace.spots.iter().map(|it| it.name.as_str()).collect();
+    let timers = namespace.spots.iter().flat_map(|spot| {
+        let timers = spot.timers.iter();
+        timers.map(|timer| format!("{}_{}", spot.name, timer.name))
+    });
+    let timers: Vec<String> = timers.collect();
+    let all: Vec<&str> = names.iter().copied().chain(timers.iter().map(String::as_str)).collect();
+    let taken: Vec<&str> = constants.iter().map(String::as_str).collect();
+    let mut constants = idents(&all, upper, &taken).into_iter();
+    let of_types: Vec<String> = constants.by_ref().take(names.len()).collect();
+    let forms = assign(&names, snake, []).into_iter().zip(assign(&names, camel, []));
+    let spots = namespace.spots.iter().zip(forms).zip(of_types);
+    spots
+        .map(|((spot, (snake, camel)), constant)| {
+            let mut claim = |end: &str| rust_ident(&scope.claim(&format!("{camel}{end}")));
+            SpotNames {
+                handler: claim("Spot"),
+                context: claim("Context"),
+                turn: claim("Turn"),
+                yield_turn: claim("YieldTurn"),
+                manager: claim("Spots"),
+                client: claim("SpotClient"),
+                constant,
+                timers: constants.by_ref().take(spot.timers.len()).collect(),
+                make_factory: rust_ident(&format!("{snake}_spot")),
+                make_manager: rust_ident(&format!("{snake}_spots")),
             }
         })
-        .collect();
-    all.into_iter()
+        .collect()
 }
 
 /// One Rust identifier per name, all different, none of `reserved`.

@@ -6,14 +6,14 @@ use crate::ir::{Exchange, Method, Service, Target, Type};
 use crate::name::snake;
 
 /// A method with what is derived from it.
-struct Member<'a> {
-    method: &'a Method,
-    ident: String,
+pub(super) struct Member<'a> {
+    pub(super) method: &'a Method,
+    pub(super) ident: String,
     /// What its argument is called.
-    argument: &'static str,
-    input: String,
+    pub(super) argument: &'static str,
+    pub(super) input: String,
     /// What its handler gives back.
-    output: String,
+    pub(super) output: String,
 }
 
 impl Context<'_> {
@@ -40,7 +40,7 @@ impl Context<'_> {
         self.client(it, names, &members);
     }
 
-    fn member<'m>(&self, method: &'m Method, ident: String) -> Member<'m> {
+    pub(super) fn member<'m>(&self, method: &'m Method, ident: String) -> Member<'m> {
         let (argument, input, output) = match method.exchange {
             Exchange::Send { message } => ("message", message, "()".to_owned()),
             Exchange::Request { request, reply, .. } => ("request", request, self.path(&Type::Message(reply))),
@@ -174,14 +174,7 @@ impl Context<'_> {
         }: &Member<'_>,
     ) {
         let packet = &method.packet;
-        let (call, begin, how) = match method.exchange {
-            Exchange::Send { .. } => (format!("rt::SendCall<{input}>"), "send", format!("send({packet:?})")),
-            Exchange::Request { timeout_ms, .. } => {
-                let timeout = timeout_ms.map_or("rt::None".to_owned(), |millis| format!("rt::Some({millis})"));
-                let call = format!("rt::RequestCall<{input}, {output}>");
-                (call, "request", format!("request({packet:?}, {timeout})"))
-            }
-        };
+        let (call, begin, how) = call(method, input, output);
         doc::lines(self.text, &method.doc, format_args!("Calls `{packet}`."));
         self.text
             .line(format_args!("pub fn {ident}(&self, {argument}: {input}) -> {call} {{"));
@@ -189,5 +182,18 @@ impl Context<'_> {
             "self.route.{begin}(const {{ rt::Method::{how} }}, {argument})"
         ));
         self.text.line("}");
+    }
+}
+
+/// The type of a call, the method of a route that makes it, and the constant that says how.
+pub(super) fn call(method: &Method, input: &str, output: &str) -> (String, &'static str, String) {
+    let packet = &method.packet;
+    match method.exchange {
+        Exchange::Send { .. } => (format!("rt::SendCall<{input}>"), "send", format!("send({packet:?})")),
+        Exchange::Request { timeout_ms, .. } => {
+            let timeout = timeout_ms.map_or("rt::None".to_owned(), |millis| format!("rt::Some({millis})"));
+            let call = format!("rt::RequestCall<{input}, {output}>");
+            (call, "request", format!("request({packet:?}, {timeout})"))
+        }
     }
 }

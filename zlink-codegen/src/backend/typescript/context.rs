@@ -55,6 +55,8 @@ pub(super) struct Module {
     services: Vec<ServiceContext>,
     /// Services without a client.
     at_nodes: Vec<String>,
+    /// Spots and Actors, which have none.
+    objects: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -198,6 +200,7 @@ impl Module {
                 module.services.push(namer.service(it, names));
             }
         }
+        module.objects = namespace.object_names().map(str::to_owned).collect();
         module.at_nodes = namespace.at_nodes().map(|it| it.name.clone()).collect();
         let types = module.enums.len() + module.structs.len() + module.unions.len() + module.messages.len();
         module.is_empty = types + module.metadata.len() + module.services.len() == 0;
@@ -218,6 +221,7 @@ impl Module {
             messages: Vec::new(),
             services: Vec::new(),
             at_nodes: Vec::new(),
+            objects: Vec::new(),
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::execution::place::{Hand, Places, Stand};
 use crate::execution::queue::{Phase, Queue, Taken};
 use crate::execution::run::Next;
 use crate::limit::{OWNER_JOBS, OWNER_TIME};
-use crate::permit::Permit;
+use crate::permit::{Backlog, Permit};
 
 pub(in crate::execution) struct State<J: Job> {
     /// In the ready set, or about to be.
@@ -243,7 +243,7 @@ impl<J: Job> State<J> {
         let Some(taken) = queue.take(lane) else {
             return Next::Leave;
         };
-        let hands_on = queue.wants_permit();
+        let hands_on = queue.hands_on();
         if self.others.is_some() {
             self.keep_or_leave_line(lane, owner, now);
         }
@@ -291,12 +291,17 @@ impl<J: Job> State<J> {
         self.share >= OWNER_JOBS || !cfg!(any(zlink_loom, zlink_shuttle)) && long()
     }
 
-    /// The permit of a turn that has begun goes to its owner's next job, if that came without one.
-    pub(in crate::execution) fn hand_on(&mut self, owner: u32, permit: Permit) -> Option<Permit> {
+    /// The permit of a turn that has begun goes to its owner's next job of the backlog. What is left over is to be dropped
+    /// under no lock.
+    pub(in crate::execution) fn hand_on(
+        &mut self,
+        owner: u32,
+        permit: Permit,
+    ) -> (Option<Permit>, Option<Box<Backlog>>) {
         let Some(queue) = self.queue(owner) else {
-            return Some(permit);
+            return (Some(permit), None);
         };
-        let unused = queue.give(permit).err();
+        let unused = queue.hand_on(permit);
         self.line_up(owner);
         unused
     }

@@ -1,16 +1,23 @@
 //! Queues that move: sealed, captured, held, merged, and from gate to gate.
 
 use std::sync::Arc;
+use std::task::{Context, Waker};
+use std::time::Duration;
 
-use super::objects::{ObjectJob, World, ask, rest};
+use super::objects::{Answer, Object, ObjectJob, World, ask, rest};
 use super::{settle, until};
 use crate::error::ErrorKind;
 use crate::execution::Rejected;
 use crate::execution::mode::{Mode, Unit};
-use crate::execution::seal::{Arrival, Member, Seal};
+use crate::execution::seal::{Arrival, First, Member, Seal};
 use crate::execution::turn::Ended;
+use crate::permit::HostPermits;
 
-fn sealed(owners: &[&super::objects::Object]) -> Seal<ObjectJob> {
+async fn first(permits: &HostPermits) -> First {
+    First::of(permits.backlog()).await.unwrap()
+}
+
+fn sealed(owners: &[&Object]) -> Seal<ObjectJob> {
     Seal::new(owners.iter().map(|object| object.owner.clone()).collect()).unwrap_or_else(|kind| panic!("{kind}"))
 }
 
@@ -89,7 +96,7 @@ async fn a_captured_queue_comes_out_in_order_and_goes_on_where_it_arrives() {
     assert!(rest(&world).await.is_empty() && there.owner.status().active == 0);
     let late = room.owner.admit(room.noted(&world, "late"), world.permit());
     assert!(late.is_err_and(|rejected| rejected.kind == ErrorKind::Unavailable));
-    arrival.open(saved, vec![world.permit(), world.permit()]);
+    arrival.open(saved, vec![first(&world.permits).await, first(&world.permits).await]);
     there.probe(&world, "new");
     there.member().probe(&world, "a later member");
     let log = rest(&world).await;
@@ -122,15 +129,131 @@ async fn a_backlog_hands_its_one_permit_on() {
     arrival.open(vec![saved], vec![]);
     assert!(rest(&world).await.is_empty(), "nothing starts without a permit");
     assert!(room.owner.wants_permit());
-    assert!(room.owner.give(world.permit()).is_ok());
+    room.owner.give(first(&world.permits).await);
     room.probe(&world, "new");
     assert_eq!(world.permits.in_use(), 2);
     assert_eq!(
         rest(&world).await,
         ["backlog 1", "backlog 2", "backlog 3", "direct", "new"]
     );
-    assert!(!room.owner.wants_permit() && room.owner.give(world.permit()).is_err());
-    assert_eq!(world.permits.in_use(), 0);
+    assert!(!room.owner.wants_permit());
+    room.owner.give(first(&world.permits).await);
+    assert_eq!(world.permits.in_use(), 0, "nobody waits for it");
+}
+
+/// Jobs that note their number and wait for an answer.
+fn backlog_of(room: &Object, world: &World, count: usize) -> (Vec<ObjectJob>, Vec<Answer>) {
+    let job = |number: usize| {
+        let ((call, answer), note) = (ask(), world.noting());
+        let job = room.job(world, "backlog", move |_| {
+            Box::pin(async move {
+                note(&number.to_string());
+                drop(call.await);
+                Ended::Well
+            })
+        });
+        (job, answer)
+    };
+    (1..=count).map(job).unzip()
+}
+
+/// Others wait for the right to hand a permit on, though one is free, until the last job of the backlog has it.
+///
+/// REQ: PM-39
+#[tokio::test]
+async fn the_right_to_hand_on_ends_with_the_backlog() {
+    let (world, permits) = (World::new(1), HostPermits::new(3));
+    let room = world.unit_of(Unit::arriving(&world.workers, Mode::SpotWide));
+    let arrival = Arrival::new(vec![room.owner.clone()]);
+    let (jobs, answers) = backlog_of(&room, &world, 3);
+    let mut next = permits.backlog();
+    let mut asks = || next.poll_first(&mut Context::from_waker(Waker::noop())).is_ready();
+    arrival.open(vec![jobs], vec![first(&permits).await]);
+    let expected = [(1, 1, false), (2, 1, true), (3, 0, true)];
+    for (answer, (started, in_use, may_begin)) in answers.into_iter().zip(expected) {
+        assert_eq!(rest(&world).await.len(), started);
+        assert_eq!(permits.in_use(), in_use, "while {started} runs");
+        assert!(!room.owner.wants_permit());
+        assert_eq!(asks(), may_begin, "while {started} runs");
+        answer.give(0);
+    }
+    assert_eq!(rest(&world).await.len(), 3);
+}
+
+/// REQ: PM-39, OB-24
+#[tokio::test(start_paused = true)]
+async fn a_permit_that_is_handed_on_is_no_stall() {
+    let (world, permits) = (World::new(1), HostPermits::new(1));
+    let room = world.unit_of(Unit::arriving(&world.workers, Mode::SpotWide));
+    let arrival = Arrival::new(vec![room.owner.clone()]);
+    let (jobs, answers) = backlog_of(&room, &world, 3);
+    let begin = first(&permits).await;
+    tokio::time::advance(Duration::from_secs(6)).await;
+    assert_eq!(permits.status().stalled, Some(Duration::from_secs(6)));
+    arrival.open(vec![jobs], vec![begin]);
+    assert_eq!(rest(&world).await, ["1"]);
+    let status = permits.status();
+    assert_eq!((status.stalled, status.queued), (Some(Duration::ZERO), 1));
+    room.owner.stop(ErrorKind::ShuttingDown);
+    settle().await;
+    assert_eq!(permits.in_use(), 0);
+    assert!(answers.iter().all(Answer::lost));
+    assert!(
+        permits
+            .backlog()
+            .poll_first(&mut Context::from_waker(Waker::noop()))
+            .is_ready()
+    );
+}
+
+/// A barrier before the next job does not cost it the permit that is handed on.
+///
+/// REQ: PM-39, EX-56
+#[tokio::test]
+async fn a_permit_is_handed_on_past_a_barrier() {
+    let (world, permits) = (World::new(1), HostPermits::new(1));
+    let room = world.unit_of(Unit::arriving(&world.workers, Mode::SpotWide));
+    let arrival = Arrival::new(vec![room.owner.clone()]);
+    let (own, completes) = (room.owner.clone(), room.noted(&world, "continued"));
+    let (call, answer) = ask();
+    let signals = room.job(&world, "signals", move |_| {
+        Box::pin(async move {
+            own.defer_ready(move |barrier| completes.with(barrier)).unwrap();
+            drop(call.await);
+            Ended::Well
+        })
+    });
+    let saved = vec![signals, room.noted(&world, "next"), room.noted(&world, "last")];
+    arrival.open(vec![saved], vec![first(&permits).await]);
+    assert!(rest(&world).await.is_empty());
+    answer.give(0);
+    assert_eq!(rest(&world).await, ["continued", "next", "last"]);
+    assert_eq!(permits.in_use(), 0);
+}
+
+/// The job that has its permit keeps it; those behind it get theirs anew.
+///
+/// REQ: PM-39, EX-57
+#[tokio::test]
+async fn a_seal_ends_the_handing_on_and_its_end_asks_for_a_permit_again() {
+    let (world, permits) = (World::new(1), HostPermits::new(1));
+    let room = world.unit_of(Unit::arriving(&world.workers, Mode::SpotWide));
+    let arrival = Arrival::new(vec![room.owner.clone()]);
+    let (jobs, answers) = backlog_of(&room, &world, 3);
+    arrival.open(vec![jobs], vec![first(&permits).await]);
+    assert_eq!((rest(&world).await.len(), permits.in_use()), (1, 1));
+    let seal = sealed(&[&room]);
+    let mut answers = answers.into_iter();
+    answers.next().unwrap().give(0);
+    seal.boundary().await;
+    drop(seal);
+    assert_eq!(rest(&world).await.len(), 2, "the second had its permit");
+    answers.next().unwrap().give(0);
+    assert_eq!(rest(&world).await.len(), 2);
+    assert!(room.owner.wants_permit() && permits.in_use() == 0);
+    room.owner.give(first(&permits).await);
+    assert_eq!((rest(&world).await.len(), permits.in_use()), (3, 0));
+    answers.next().unwrap().give(0);
 }
 
 /// REQ: EX-57
@@ -146,7 +269,7 @@ async fn an_aborted_move_goes_on_in_the_old_order() {
     assert_eq!(captured[0].len(), 2);
     seal.reopen(captured);
     room.probe(&world, "4");
-    assert!(room.owner.give(world.permit()).is_ok());
+    room.owner.give(first(&world.permits).await);
     let log = rest(&world).await;
     assert_eq!(log, ["1", "2", "3", "4"]);
     assert_eq!(world.permits.in_use(), 0);
@@ -208,17 +331,11 @@ async fn a_merge_is_atomic_with_dispatch() {
         let racing: Vec<_> = racing.collect();
         tokio::task::yield_now().await;
         let saved = vec![vec![room.noted(&world, "saved 1"), room.noted(&world, "saved 2")]];
-        arrival.open(saved, vec![world.permit()]);
+        arrival.open(saved, vec![first(&world.permits).await]);
         for task in racing {
             task.await.unwrap();
         }
-        until(|| {
-            if room.owner.wants_permit() {
-                drop(room.owner.give(world.permit()));
-            }
-            world.log().len() == 202
-        })
-        .await;
+        until(|| world.log().len() == 202).await;
         assert_eq!(world.log()[..2], ["saved 1", "saved 2"]);
         assert_eq!(world.permits.in_use(), 0);
     }
@@ -232,13 +349,13 @@ async fn a_member_that_moves_keeps_its_state_to_itself() {
     let world = World::new(1);
     let (entry, room) = (world.unit(Mode::Entry), world.unit(Mode::SpotWide));
     let mover = Member::of(&entry.unit).unwrap();
-    let object = |owner| super::objects::Object {
+    let object = |owner| Object {
         cell: crate::execution::turn::StateCell::new(&owner, super::objects::Room::default()),
         owner,
         ..entry.clone()
     };
     let (member, other) = (object(mover.owner()), entry.member());
-    let counts = |object: &super::objects::Object| {
+    let counts = |object: &Object| {
         let note = world.noting();
         object.tell(&world, "counts", move |turn| {
             Box::pin(async move {
@@ -251,7 +368,7 @@ async fn a_member_that_moves_keeps_its_state_to_itself() {
     counts(&member);
     assert_eq!(rest(&world).await, ["1"]);
     assert_eq!(mover.join(sealed(&[&member]), &room.unit), Ok(()));
-    let member = super::objects::Object {
+    let member = Object {
         owner: mover.owner(),
         ..member
     };
@@ -279,7 +396,7 @@ async fn a_member_moves_with_its_own_jobs_and_nobody_elses() {
     let world = World::new(1);
     let (entry, room) = (world.unit(Mode::Entry), world.unit(Mode::SpotWide));
     let mover = Member::of(&entry.unit).unwrap();
-    let place = |owner| super::objects::Object {
+    let place = |owner| Object {
         owner,
         cell: entry.cell.clone(),
         ..entry.clone()

@@ -30,7 +30,7 @@ fn held(pool: &CpuPool, started: &Arc<AtomicUsize>) -> (crate::execution::pool::
     (call, release)
 }
 
-/// REQ: EX-60
+/// REQ: EX-60, ERR-207
 #[tokio::test]
 async fn cpu_work_is_bounded_in_threads_and_in_what_waits() {
     let pool = CpuPool::with(2, 3, Duration::from_secs(30));
@@ -56,7 +56,7 @@ async fn cpu_work_is_bounded_in_threads_and_in_what_waits() {
     assert_eq!(pool.threads(), 2);
 }
 
-/// REQ: EX-60
+/// REQ: EX-60, ERR-207
 #[tokio::test]
 async fn cpu_work_that_fails_panics_or_takes_too_long_says_so() {
     let pool = CpuPool::new();
@@ -79,7 +79,7 @@ async fn cpu_work_that_fails_panics_or_takes_too_long_says_so() {
     assert!(matches!(refused, Err(CallError::Argument(_))));
 }
 
-/// REQ: EX-60
+/// REQ: EX-60, ERR-207
 #[tokio::test]
 async fn idle_cpu_threads_end_and_withdrawn_work_does_not_run() {
     let pool = CpuPool::with(1, 8, Duration::from_millis(1));

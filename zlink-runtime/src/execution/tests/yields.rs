@@ -96,7 +96,7 @@ async fn a_member_that_yields_keeps_its_claim() {
     assert!(place("completed") < place("job2"), "{log:?}");
 }
 
-/// REQ: EX-22
+/// REQ: EX-22, ERR-211
 #[tokio::test]
 async fn where_it_is_not_offered_nothing_is_submitted() {
     let world = World::new(1);

@@ -1,9 +1,10 @@
 //! Questions over many Spots: pages of what there is, and what a host owns. It must not change anything.
 
+use super::capacity::Counts;
 use super::record::SpotRecord;
 use super::writer::{Shared, within};
 use super::{Authority, AuthorityError};
-use crate::id::{MeshName, SpotKind, SpotType};
+use crate::id::{MeshName, Rid, SpotKind, SpotType};
 use crate::limit::READ_KEYS;
 use crate::location::name::{self, SPOTS};
 use crate::location::{Cursor, Key, Page, Scan, Scanned, StoreError};
@@ -76,6 +77,24 @@ impl Authority {
             }
             after = page.next;
         }
+    }
+
+    /// How many Spots a node has, by the counters in the store: of all types, or of one.
+    ///
+    /// # Errors
+    /// The store failed, or the names are too long for a key.
+    pub(crate) async fn counted(
+        &self,
+        node: &Rid,
+        of_type: Option<(SpotKind, &SpotType)>,
+    ) -> Result<Counts, AuthorityError> {
+        let key = match of_type {
+            Some((kind, of_type)) => name::type_capacity_key(node, kind, of_type),
+            None => name::capacity_key(node),
+        };
+        let read = self.shared().read(&[key.map_err(StoreError::from)?]).await?;
+        let stored = read.into_iter().next().flatten();
+        Ok(stored.and_then(|stored| Counts::read(&stored)).unwrap_or_default())
     }
 
     /// The next Spots that this host owns by the index in the store, at most 1,000, and where to go on.

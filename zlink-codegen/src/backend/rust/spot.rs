@@ -1,0 +1,381 @@
+//! Spots: their turns, the trait they implement, and the factory that registers one.
+
+use super::names::SpotNames;
+use super::service::Member;
+use super::{Context, doc, names};
+use crate::ir::{Exchange, Execution, Relocation, Spot, SpotKind, SpotMethod, Subscription, Timer, Type};
+use crate::name::snake;
+
+/// A Spot with what is derived from its parts.
+pub(super) struct Parts<'a> {
+    pub(super) it: &'a Spot,
+    pub(super) names: &'a SpotNames,
+    pub(super) methods: Vec<(Member<'a>, &'a SpotMethod)>,
+    pub(super) subscriptions: Vec<Handled<'a, Subscription>>,
+    timers: Vec<Handled<'a, Timer>>,
+}
+
+/// A subscription or timer, the method that handles it, and what that gets.
+pub(super) struct Handled<'a, T> {
+    pub(super) it: &'a T,
+    pub(super) ident: String,
+    pub(super) input: String,
+}
+
+/// One method of the trait.
+struct Callback<'a> {
+    ident: &'a str,
+    yields: bool,
+    argument: &'a str,
+    input: &'a str,
+    output: &'a str,
+}
+
+impl Context<'_> {
+    pub(super) fn spot(&mut self, it: &Spot, names: &SpotNames) {
+        let parts = self.parts(it, names);
+        self.constants(&parts);
+        self.turns(&parts);
+        self.behaviour(&parts);
+        self.factory(&parts);
+        self.manager(&parts);
+        self.spot_client(&parts);
+    }
+
+    fn parts<'a>(&self, it: &'a Spot, names: &'a SpotNames) -> Parts<'a> {
+        // The trait has all of them, and the client calls its methods by the same names.
+        let ticks: Vec<String> = it.timers.iter().map(|timer| format!("on_{}", timer.name)).collect();
+        let methods = it.methods.iter().map(|it| it.method.name.as_str());
+        let subscriptions = it.subscriptions.iter().map(|it| it.name.as_str());
+        let all: Vec<&str> = methods
+            .chain(subscriptions)
+            .chain(ticks.iter().map(String::as_str))
+            .collect();
+        let mut idents = names::idents(&all, snake, callbacks(&it.kind)).into_iter();
+        Parts {
+            it,
+            names,
+            methods: it
+                .methods
+                .iter()
+                .zip(idents.by_ref())
+                .map(|(it, ident)| (self.member(&it.method, ident), it))
+                .collect(),
+            subscriptions: it
+                .subscriptions
+                .iter()
+                .zip(idents.by_ref())
+                .map(|(it, ident)| Handled {
+                    it,
+                    ident,
+                    input: self.path(&Type::Message(it.message)),
+                })
+                .collect(),
+            timers: it
+                .timers
+                .iter()
+                .zip(idents.by_ref())
+                .map(|(it, ident)| Handled {
+                    it,
+                    ident,
+                    input: "rt::Tick".to_owned(),
+                })
+                .collect(),
+        }
+    }
+
+    fn constants(&mut self, parts: &Parts<'_>) {
+        let Parts { it, names, .. } = parts;
+        self.text.line("");
+        self.text
+            .line(format_args!("/// The stable type of the Spots `{}`.", it.name));
+        let value = format_args!("rt::SpotType::from_static({:?})", it.stable_type);
+        self.text
+            .line(format_args!("pub const {}: rt::SpotType = {value};", names.constant));
+        for (timer, constant) in it.timers.iter().zip(&names.timers) {
+            self.text.line("");
+            let otherwise = format_args!("The timer `{}` of the Spots `{}`.", timer.name, it.name);
+            doc::lines(self.text, &timer.doc, otherwise);
+            let value = format_args!("rt::TimerName::from_static({:?})", timer.name);
+            self.text
+                .line(format_args!("pub const {constant}: rt::TimerName = {value};"));
+        }
+    }
+
+    fn turns(&mut self, parts: &Parts<'_>) {
+        let Parts { it, names, .. } = parts;
+        let marker = marker(&it.kind);
+        self.text.line("");
+        self.text.line(format_args!(
+            "/// What a Spot `{}` is made with, and may keep.",
+            it.name
+        ));
+        self.text.line(format_args!(
+            "pub type {} = rt::SpotContext<rt::{marker}>;",
+            names.context
+        ));
+        self.text.line("");
+        self.text.line(format_args!(
+            "/// A turn of a Spot `{}`: what its callbacks may do.",
+            it.name
+        ));
+        self.text.line(format_args!(
+            "pub type {}<'t> = rt::SpotTurn<'t, rt::{marker}>;",
+            names.turn
+        ));
+        if parts.yields() {
+            self.text.line("");
+            self.text.line(format_args!(
+                "/// A turn of a Spot `{}` that may wait while others run; it has the Spot.",
+                it.name
+            ));
+            self.text.line(format_args!(
+                "pub type {}<'t, S> = rt::SpotYieldTurn<'t, S, rt::{marker}>;",
+                names.yield_turn
+            ));
+        }
+    }
+
+    fn behaviour(&mut self, parts: &Parts<'_>) {
+        let Parts { it, names, .. } = parts;
+        let SpotNames {
+            handler, make_factory, ..
+        } = names;
+        self.text.line("");
+        let otherwise = format_args!("What the Spots `{}` do; [`{make_factory}`] registers them.", it.name);
+        doc::lines(self.text, &it.doc, otherwise);
+        self.text
+            .line(format_args!("pub trait {handler}: rt::Sized + rt::Send + 'static {{"));
+        self.beginning(parts);
+        self.lifecycle(parts);
+        for (member, method) in &parts.methods {
+            doc::lines(
+                self.text,
+                &method.method.doc,
+                format_args!("Handles `{}`.", method.method.packet),
+            );
+            self.callback(
+                parts,
+                &Callback {
+                    ident: &member.ident,
+                    yields: method.yields,
+                    argument: member.argument,
+                    input: &member.input,
+                    output: &member.output,
+                },
+            );
+        }
+        for Handled { it, ident, input } in &parts.subscriptions {
+            let otherwise = format_args!("Handles what is published as `{}` on `{}`.", it.packet, it.channel);
+            doc::lines(self.text, &it.doc, otherwise);
+            self.callback(
+                parts,
+                &Callback {
+                    ident,
+                    yields: it.yields,
+                    argument: "message",
+                    input,
+                    output: "()",
+                },
+            );
+        }
+        for Handled { it, ident, input } in &parts.timers {
+            doc::lines(
+                self.text,
+                &it.doc,
+                format_args!("Handles a tick of the timer `{}`.", it.name),
+            );
+            self.callback(
+                parts,
+                &Callback {
+                    ident,
+                    yields: it.yields,
+                    argument: "tick",
+                    input,
+                    output: "()",
+                },
+            );
+        }
+        self.text.line("}");
+    }
+
+    /// How one begins.
+    fn beginning(&mut self, parts: &Parts<'_>) {
+        let context = &parts.names.context;
+        let (name, request, output) = match &parts.it.kind {
+            SpotKind::Entry => {
+                self.text.line("/// Makes the one of a host, at its start.");
+                ("start", String::new(), "Self".to_owned())
+            }
+            SpotKind::Instance { .. } => {
+                self.text
+                    .line("/// Makes one for its first message, which is handled once it is initialised.");
+                ("activate", String::new(), "Self".to_owned())
+            }
+            SpotKind::User { create, .. } => {
+                doc::lines(self.text, &create.doc, "Makes one, or refuses to.");
+                let request = self.path(&Type::Message(create.request));
+                let reply = create
+                    .reply
+                    .map_or("()".to_owned(), |reply| self.path(&Type::Message(reply)));
+                let output = format!("rt::Created<Self, {reply}>");
+                ("create", format!(", request: {request}"), output)
+            }
+        };
+        self.text.line(format_args!("fn {name}(context: {context}{request})"));
+        self.text.line(format_args!("-> {};", future(&output)));
+    }
+
+    /// The callbacks that need not be written.
+    fn lifecycle(&mut self, parts: &Parts<'_>) {
+        let turn = &parts.names.turn;
+        self.text
+            .line("/// Finishes what making it began. No message comes before.");
+        self.text
+            .line(format_args!("fn on_initialize(&mut self, turn: &mut {turn}<'_>)"));
+        self.text.line(format_args!("-> {} {{", future("()")));
+        self.text.line("let _ = turn;");
+        self.text.line("async { rt::Result::Ok(()) }");
+        self.text.line("}");
+        self.text
+            .line("/// Ends it: no message comes after. What takes longer than the deadline is cut off.");
+        self.text.line(format_args!(
+            "fn on_closing(&mut self, turn: &mut {turn}<'_>, reason: rt::CloseReason, deadline: rt::Instant)"
+        ));
+        self.text.line(format_args!("-> {} {{", future("()")));
+        self.text.line("let _ = (turn, reason, deadline);");
+        self.text.line("async { rt::Result::Ok(()) }");
+        self.text.line("}");
+    }
+
+    fn callback(&mut self, parts: &Parts<'_>, it: &Callback<'_>) {
+        let Callback {
+            ident, argument, input, ..
+        } = it;
+        let own = if it.yields {
+            format!("turn: &mut {}<'_, Self>", parts.names.yield_turn)
+        } else {
+            format!("&mut self, turn: &mut {}<'_>", parts.names.turn)
+        };
+        self.text.line(format_args!("fn {ident}({own}, {argument}: {input})"));
+        self.text.line(format_args!("-> {};", future(it.output)));
+    }
+
+    fn factory(&mut self, parts: &Parts<'_>) {
+        let Parts { it, names, .. } = parts;
+        let SpotNames {
+            handler,
+            constant,
+            make_factory,
+            ..
+        } = names;
+        let own = |ident: &str| format!("<S as {handler}>::{ident}");
+        self.text.line("");
+        self.text
+            .line(format_args!("/// Registers the Spots `{}`, each an `S`.", it.name));
+        self.text.line(format_args!(
+            "pub fn {make_factory}<S: {handler}>() -> rt::SpotFactory {{"
+        ));
+        let (kind, begin) = match it.kind {
+            SpotKind::Entry => ("entry", "start"),
+            SpotKind::User { .. } => ("user", "create"),
+            SpotKind::Instance { .. } => ("instance", "activate"),
+        };
+        self.text
+            .line(format_args!("rt::SpotFactory::{kind}({constant}, {})", own(begin)));
+        if let SpotKind::User {
+            execution: Execution::PerActor,
+            ..
+        } = it.kind
+        {
+            self.text.line("    .per_actor()");
+        }
+        if let Some(relocation) = it.relocation() {
+            let policy = match relocation {
+                Relocation::Preserve { .. } => "Preserve",
+                Relocation::Recreate => "Recreate",
+                Relocation::Disabled => "Disabled",
+            };
+            self.text
+                .line(format_args!("    .relocation(rt::Relocation::{policy})"));
+        }
+        self.text
+            .line(format_args!("    .initialize({})", own("on_initialize")));
+        self.text.line(format_args!("    .closing({})", own("on_closing")));
+        for (member, method) in &parts.methods {
+            let register = match member.method.exchange {
+                Exchange::Send { .. } => "send",
+                Exchange::Request { .. } => "request",
+            };
+            let yields = if method.yields { "_yielding" } else { "" };
+            let closes = if method.closes { "_closing" } else { "" };
+            let (packet, call) = (&member.method.packet, own(&member.ident));
+            self.text
+                .line(format_args!("    .{register}{yields}{closes}({packet:?}, {call})"));
+        }
+        for Handled { it, ident, .. } in &parts.subscriptions {
+            let yields = if it.yields { "_yielding" } else { "" };
+            let (channel, topic, packet, call) = (&it.channel, &it.topic, &it.packet, own(ident));
+            self.text.line(format_args!(
+                "    .subscribe{yields}({channel:?}, {topic:?}, {packet:?}, {call})"
+            ));
+        }
+        for Handled { it, ident, .. } in &parts.timers {
+            let yields = if it.yields { "_yielding" } else { "" };
+            self.text
+                .line(format_args!("    .timer{yields}({:?}, {})", it.name, own(ident)));
+        }
+        self.text.line("    .build()");
+        self.text.line("}");
+    }
+}
+
+impl Parts<'_> {
+    fn yields(&self) -> bool {
+        let methods = self.it.methods.iter().any(|it| it.yields);
+        let subscriptions = self.it.subscriptions.iter().any(|it| it.yields);
+        methods || subscriptions || self.it.timers.iter().any(|it| it.yields)
+    }
+}
+
+/// The type of the runtime that stands for a kind.
+fn marker(kind: &SpotKind) -> &'static str {
+    match kind {
+        SpotKind::Entry => "EntrySpot",
+        SpotKind::User { .. } => "UserSpot",
+        SpotKind::Instance { .. } => "InstanceSpot",
+    }
+}
+
+/// The names of the trait that no method of a schema gets: those of callbacks, also of those that belong to Actors and
+/// relocation, so that nothing is renamed once they are generated.
+fn callbacks(kind: &SpotKind) -> &'static [&'static str] {
+    match kind {
+        SpotKind::Entry => &[
+            "start",
+            "on_initialize",
+            "on_closing",
+            "on_create_actor",
+            "on_joined_actor",
+            "on_leave_actor",
+            "on_disconnect_actor",
+        ],
+        SpotKind::User { .. } => &[
+            "create",
+            "on_initialize",
+            "on_closing",
+            "on_actor_join",
+            "on_joined_actor",
+            "on_leave_actor",
+            "on_disconnect_actor",
+            "on_relocation_ready_completed",
+            "capture",
+            "restore",
+        ],
+        SpotKind::Instance { .. } => &["activate", "on_initialize", "on_closing", "capture", "restore"],
+    }
+}
+
+fn future(output: &str) -> String {
+    format!("impl rt::Future<Output = rt::Result<{output}, rt::HandlerError>> + rt::Send")
+}

@@ -22,6 +22,7 @@ mod pressure;
 mod ready;
 mod shutdown;
 mod socket;
+mod spots;
 mod stall;
 mod start;
 mod status;
@@ -33,6 +34,7 @@ pub use control::{ChannelControl, IntentStatus, ListenerInfo, ListenerKind, Mesh
 pub use location::{LocationState, LocationStatus};
 pub use mesh_builder::MeshBuilder;
 pub use shutdown::ShutdownError;
+pub use spots::{SpotCursor, SpotEntry, SpotEntryState, SpotPage, SpotQuery};
 pub use status::{
     HostPhase, HostStatus, JobQueueStatus, LinksStatus, PeerStatus, TargetStatus, TopologyKind, TopologyPhase,
     TopologyReason, TopologyStatus,

@@ -38,7 +38,8 @@ pub use channel::{
 pub use host::{
     ChannelControl, ClientServerBuilder, Host, HostBuilder, HostPhase, HostStatus, IntentStatus, JobProfile,
     JobQueueStatus, LinksStatus, ListenerInfo, ListenerKind, LocationState, LocationStatus, MeshBuilder, MeshNode,
-    PeerStatus, ShutdownError, TargetStatus, TopologyKind, TopologyPhase, TopologyReason, TopologyStatus,
+    PeerStatus, ShutdownError, SpotCursor, SpotEntry, SpotEntryState, SpotPage, SpotQuery, TargetStatus, TopologyKind,
+    TopologyPhase, TopologyReason, TopologyStatus,
 };
 pub use mesh::{ObjectRole, PeerState};
 pub use message::metadata::{Metadata, MetadataView};

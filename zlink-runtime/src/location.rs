@@ -63,8 +63,8 @@ pub use timing::LocationTiming;
 
 #[allow(unused_imports, reason = "the room that uses it is being built")]
 pub(crate) use authority::{
-    Authority, AuthorityError, CreationOutcome, Ended, Filter, Limits, Listed, OperationId, Removal, Reservation,
-    Reserve, Reserving, Resolved, SpotRecord, SpotState, Terminal,
+    Authority, AuthorityError, CreationOutcome, Ended, Filter, Limits, Listed, OperationId, Reader, Removal,
+    Reservation, Reserve, Reserving, Resolved, SpotRecord, SpotState, Terminal,
 };
 pub(crate) use lease::{HostLease, LeaseConfig, LeasePhase, LeaseSeen, LeaseWatch, Record, Standing};
 #[cfg(feature = "testing")]

@@ -9,6 +9,8 @@ mod locks;
 mod memory;
 mod program;
 #[cfg(feature = "cli")]
+mod together;
+#[cfg(feature = "cli")]
 mod versions;
 
 use std::path::Path;
@@ -16,6 +18,8 @@ use std::path::Path;
 pub(crate) use program::{Disk, Program};
 #[cfg(feature = "cli")]
 pub(crate) use program::{Files, is_schema};
+#[cfg(feature = "cli")]
+pub(crate) use together::Together;
 #[cfg(feature = "cli")]
 pub(crate) use versions::Version;
 

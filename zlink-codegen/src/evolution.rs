@@ -15,5 +15,5 @@ mod write;
 
 pub(crate) use compare::{Change, compare, needs_version};
 pub(crate) use contract::Contract;
-pub(crate) use lock::read;
+pub(crate) use lock::{damaged, read};
 pub(crate) use write::write;

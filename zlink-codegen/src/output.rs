@@ -3,7 +3,8 @@
 //! It must not know what is in the files.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::fs::{File, Permissions};
+use std::io::{self, Write as _};
 use std::path::{Component, Path, PathBuf};
 
 /// Files by relative path.
@@ -103,26 +104,48 @@ impl Tree {
 
 /// Writes `content` to `path` unless it is there already; tells whether it wrote.
 ///
+/// A file that is there stays the file it is, but for what it says: who may read it stays, and a link is followed.
+///
 /// # Errors
 /// Where the file or its folder cannot be written; the message names the path.
 pub fn write_if_changed(path: &Path, content: &[u8]) -> io::Result<bool> {
     if std::fs::read(path).is_ok_and(|there| there == content) {
         return Ok(false);
     }
-    let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+    replace(path, content).map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
+    Ok(true)
+}
+
+fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     if let Some(dir) = path.parent() {
-        std::fs::create_dir_all(dir).map_err(named)?;
+        std::fs::create_dir_all(dir)?;
     }
+    let (path, permissions) = match path.canonicalize() {
+        Ok(target) => {
+            let permissions = target.metadata()?.permissions();
+            (target, Some(permissions))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => (path.to_owned(), None),
+        Err(error) => return Err(error),
+    };
     let mut partial = path.as_os_str().to_owned();
     partial.push(format!(".{}.partial", std::process::id()));
     let partial = PathBuf::from(partial);
-    std::fs::write(&partial, content).map_err(named)?;
-    std::fs::rename(&partial, path).map_err(|error| {
-        // The rename failed, so the partial file is of no use; that it stays behind if this fails too is harmless.
+    let moved = fill(&partial, content, permissions).and_then(|()| std::fs::rename(&partial, &path));
+    if moved.is_err() {
+        // The file is as it was, so the partial one is of no use; that it stays behind if this fails too is harmless.
         let _ = std::fs::remove_file(&partial);
-        named(error)
-    })?;
-    Ok(true)
+    }
+    moved
+}
+
+/// Writes a new file. Nobody who may not read it sees any of it: it has its permissions before its content.
+fn fill(path: &Path, content: &[u8], permissions: Option<Permissions>) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    if let Some(permissions) = permissions {
+        file.set_permissions(permissions)?;
+    }
+    file.write_all(content)
 }
 
 #[cfg(test)]

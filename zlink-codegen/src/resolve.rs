@@ -111,13 +111,21 @@ fn namespaces_differ(units: &[Unit<'_>], sink: &mut Sink) {
         let Some(other) = seen.insert(name::module(&name.value), name) else {
             continue;
         };
-        let message = format!(
-            "the namespaces `{}` and `{}` of this schema are one module in generated code",
-            other.value, name.value
-        );
-        let item = Diagnostic::new(Code::NamespaceClash, name.span, message)
-            .at(other.span, "the other one")
-            .help("rename one of them; `.` and `_` count as the same");
-        sink.report(item);
+        sink.report(clash(name, other));
     }
+}
+
+/// Two files whose namespaces are one module.
+pub(crate) fn clash(name: &Name, other: &Name) -> Diagnostic {
+    let (message, help) = if name.value == other.value {
+        let message = format!("the namespace `{}` is that of another file, too", name.value);
+        (message, "rename one of them, or make one file of both")
+    } else {
+        let names = format!("`{}` and `{}`", other.value, name.value);
+        let message = format!("the namespaces {names} are one module in generated code");
+        (message, "rename one of them; `.` and `_` count as the same")
+    };
+    Diagnostic::new(Code::NamespaceClash, name.span, message)
+        .at(other.span, "the other one")
+        .help(help)
 }

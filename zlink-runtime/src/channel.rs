@@ -1,10 +1,11 @@
 //! Channels and Node direct: what users register, call and handle.
 //!
 //! Here a typed call becomes a record on the link of the server that selection picked, and a received record becomes
-//! a job of the queue that handles it. It must not know how links are made, nor anything about Spots.
+//! a job of the queue that handles it. It must not know how links are made, nor what a Spot is: what is for one it hands on.
 
 mod call;
 mod context;
+mod direct;
 mod dispatch;
 mod drops;
 mod exchange;
@@ -13,6 +14,7 @@ mod flow;
 #[cfg(feature = "testing")]
 mod history;
 mod inbound;
+mod objects;
 mod outbound;
 mod own;
 mod path;
@@ -34,11 +36,15 @@ pub use path::SelectionFailures;
 pub use scope::HandlerScope;
 pub use server::{ChannelServer, NodeServer, Server, ServerBuilder};
 
+pub(crate) use direct::{Adjust, Forwarded, SpotWay, control};
+pub(crate) use dispatch::Refusal;
 pub(crate) use drops::Drops;
 pub(crate) use filter::{AnyFilter, Filters};
-pub(crate) use inbound::{Inbound, InboundConfig, Queue};
+pub(crate) use inbound::{Inbound, InboundConfig, Queue, refuse};
+pub(crate) use objects::{Arrival, Arrived, Found, Intent, Objects, SpotTo};
 pub(crate) use outbound::sealed as caller;
 pub(crate) use outbound::{HostState, Outbound};
 pub(crate) use own::{OwnLines, OwnPeer};
 pub(crate) use path::{ChannelPath, MeshPath, PathKind, Timeouts};
+pub(crate) use reply::ReplyTo;
 pub(crate) use server::Handler;

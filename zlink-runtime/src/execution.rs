@@ -34,9 +34,12 @@ mod worker;
 pub(crate) use mode::{Callback, Mode, Offers, Unit};
 pub(crate) use owner::{Owner, OwnerStatus, Rejected};
 pub use pool::WorkCall;
-pub(crate) use turn::{Ended, Handler, Scope, StateCell, StateTurn};
+pub(crate) use pool::{CpuPool, IoPool};
+pub use timer::{Overrun, Tick};
+pub(crate) use timer::{Pulse, Timers};
+pub(crate) use turn::{Ended, Handler, Scope, StateCell, StateTurn, may_wait_for};
 pub use turn::{YieldFor, YieldTurn, Yields};
-pub(crate) use worker::Workers;
+pub(crate) use worker::{Workers, WorkersHandle};
 
 /// What an owner's queue holds: work that was accepted and has not started.
 pub(crate) trait Job: Send + 'static {
@@ -110,7 +113,7 @@ impl<J: Job> Owner<J> {
 }
 
 /// Calls `work`, so that a panic in what users wrote ends there; the error is its text.
-fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).map_err(|panic| {
         let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let text = text.or_else(|| panic.downcast_ref::<String>().cloned());

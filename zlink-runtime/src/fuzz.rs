@@ -52,7 +52,11 @@ fn called(bytes: &[u8], call: &wire::Call) {
     };
     let mut again = Vec::new();
     let head = CallHead {
-        to_channel: call.to_channel,
+        to: if call.to_channel {
+            crate::wire::To::Channel
+        } else {
+            crate::wire::To::Node
+        },
         request: call
             .correlation
             .map(|correlation| (correlation, call.timeout_ms.unwrap_or(0))),

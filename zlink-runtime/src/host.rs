@@ -11,6 +11,7 @@ use crate::execution::Workers;
 use crate::id::{ChannelName, MeshName};
 use crate::mesh::{Links, ReceiveFlow};
 use crate::permit::HostPermits;
+use crate::spot::Spots;
 use crate::transport::LinkProfile;
 
 mod builder;
@@ -18,6 +19,7 @@ mod channel_builder;
 mod control;
 mod location;
 mod mesh_builder;
+mod objects_builder;
 mod pressure;
 mod ready;
 mod shutdown;
@@ -32,6 +34,7 @@ pub use channel_builder::ClientServerBuilder;
 pub use control::{ChannelControl, IntentStatus, ListenerInfo, ListenerKind, MeshNode};
 pub use location::{LocationState, LocationStatus};
 pub use mesh_builder::MeshBuilder;
+pub use objects_builder::ObjectServerBuilder;
 pub use shutdown::ShutdownError;
 pub use status::{
     HostPhase, HostStatus, JobQueueStatus, LinksStatus, PeerStatus, TargetStatus, TopologyKind, TopologyPhase,
@@ -71,6 +74,8 @@ pub(crate) struct Inner {
     tasks: Vec<tokio::task::JoinHandle<()>>,
     drain_timeout: std::time::Duration,
     location: Option<location::Location>,
+    /// Where a mesh has an object role.
+    spots: Option<Spots>,
     stopping: shutdown::Stopping,
     sequence: status::Sequence,
 }

@@ -207,6 +207,14 @@ text_id! {
     ChannelName, "a ChannelName"
 }
 text_id! {
+    /// The name of a timer among those of its Spot.
+    TimerName, "a timer name"
+}
+text_id! {
+    /// What a publish is about, within its channel. Subscriptions match it byte for byte.
+    Topic, "a topic"
+}
+text_id! {
     /// The stable name on the wire that selects a typed handler.
     PacketName, "a packet name"
 }

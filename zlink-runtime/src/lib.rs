@@ -24,6 +24,7 @@ mod host;
 mod mesh;
 mod random;
 mod routing;
+mod spot;
 mod sync;
 mod wire;
 
@@ -35,13 +36,19 @@ pub use channel::{
     Caller, ChannelContext, CorrelationId, DropCounts, Filter, FilterContext, FlowContext, FlowId, FlowOrigin,
     HandlerScope, InFlow, MessageKind, Next, NodeContext, SelectionFailures,
 };
+pub use execution::{Overrun, Tick, WorkCall};
 pub use host::{
     ChannelControl, ClientServerBuilder, Host, HostBuilder, HostPhase, HostStatus, IntentStatus, JobProfile,
     JobQueueStatus, LinksStatus, ListenerInfo, ListenerKind, LocationState, LocationStatus, MeshBuilder, MeshNode,
-    PeerStatus, ShutdownError, TargetStatus, TopologyKind, TopologyPhase, TopologyReason, TopologyStatus,
+    ObjectServerBuilder, PeerStatus, ShutdownError, TargetStatus, TopologyKind, TopologyPhase, TopologyReason,
+    TopologyStatus,
 };
 pub use mesh::{ObjectRole, PeerState};
 pub use message::metadata::{Metadata, MetadataView};
+pub use spot::{
+    CloseReason, Created, EntrySpot, InstanceSpot, Relocation, SpotContext, SpotCreated, SpotTurn, SpotYieldTurn,
+    TimerHandle, UserSpot,
+};
 
 /// What an application names daily.
 pub mod prelude {

@@ -21,6 +21,8 @@ pub const ENDPOINT_BYTES: usize = 4096;
 pub const DESCRIPTOR_BYTES: usize = 1 << 20;
 /// Channels that a side lists in what it publishes of itself.
 pub const DESCRIPTOR_CHANNELS: usize = 4096;
+/// Types of Spots that a node lists in what it publishes of itself.
+pub const OBJECT_TYPES: usize = 1024;
 /// Operations that a side lists in what it publishes of itself.
 pub const DESCRIPTOR_OPERATIONS: usize = 16_384;
 /// Bytes a link holds per peer and direction, in the profile `Balanced`.
@@ -65,6 +67,8 @@ pub const DRAIN_TIME: Duration = Duration::from_secs(30);
 pub const TIMEOUT_MILLIS: u64 = i32::MAX as u64;
 /// Jobs of one Node or Channel queue that may run at once.
 pub const DISPATCH_LIMIT: usize = 256;
+/// Workers of one host.
+pub const WORKERS: usize = 4096;
 /// Jobs a worker runs for one owner before it looks at the next.
 pub const OWNER_JOBS: u32 = 64;
 /// Time a worker gives one owner before it looks at the next.
@@ -91,6 +95,16 @@ pub const CPU_QUEUE: usize = 1024;
 pub const CPU_IDLE: Duration = Duration::from_secs(30);
 /// IO work under way at once.
 pub const IO_WORK: usize = 4096;
+/// How long a Spot that was found is looked up no more, at most.
+pub const ROUTE_CACHE_AGE: Duration = Duration::from_secs(15);
+/// Spots that a host remembers having found.
+pub const ROUTE_CACHE_ROUTES: usize = 1 << 18;
+/// How long a Spot may take that its first message makes, where no deadline is told.
+pub const ACTIVATION_TIME: Duration = Duration::from_secs(30);
+/// How long a Spot may take to close, other than by the stop of its host.
+pub const CLOSING_TIME: Duration = Duration::from_secs(30);
+/// Spots that one look for idle ones examines.
+pub const EVICTION_SCAN: usize = 64;
 /// Weight of a channel membership where none is set.
 pub const DEFAULT_WEIGHT: u16 = 100;
 /// The greatest weight.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use crate::id::{ChannelName, LinkId, Rid};
+use crate::id::{ChannelName, Generation, LinkId, Rid};
 use crate::permit::Permit;
 use crate::transport::CloseReason;
 
@@ -22,6 +22,7 @@ mod info;
 mod intent;
 mod links;
 mod liveness;
+mod objects;
 mod peer;
 mod plan;
 mod sink;
@@ -33,7 +34,8 @@ pub(crate) use discovery::Discovery;
 pub(crate) use flow::ReceiveFlow;
 pub use info::ObjectRole;
 pub(crate) use info::{Hashed, NodeInfo, NodeState, OperationId, Operations, Scope};
-pub(crate) use links::{Links, LinksConfig, Lookup};
+pub(crate) use links::{Links, LinksConfig, Lookup, WeakLinks};
+pub(crate) use objects::ObjectServer;
 pub(crate) use peer::PeerLink;
 
 /// What the floor above hears. Called on link tasks: it must not block or run handlers.
@@ -60,6 +62,14 @@ pub(crate) struct PeerView {
     pub(crate) draining: bool,
     /// The link to use, while one is ready.
     pub(crate) link: Option<Arc<PeerLink>>,
+}
+
+/// A node that can have Spots, and is linked.
+#[derive(Clone, Debug)]
+pub(crate) struct Placement {
+    pub(crate) rid: Rid,
+    pub(crate) generation: Generation,
+    pub(crate) objects: ObjectServer,
 }
 
 /// How a peer stands, as status tells it.

@@ -10,7 +10,13 @@ pub use crate::channel::{
     NodeRoute, NodeServer, NodeTurn, RequestCall, RequestFuture, SendCall, SendFuture, Server, ServerBuilder,
 };
 pub use crate::error::HandlerError;
-pub use crate::execution::{WorkCall, YieldFor, YieldTurn, Yields};
-pub use crate::id::{ChannelName, MeshName, Rid};
+pub use crate::execution::{Overrun, Tick, WorkCall, YieldFor, YieldTurn, Yields};
+pub use crate::id::{ChannelName, MeshName, Rid, SpotType, TimerName, Topic};
 pub use crate::message::codec::*;
 pub use crate::message::metadata::MetadataKey;
+pub use crate::spot::{
+    Activates, Activating, CloseCall, CloseReason, CreateCall, Created, EntrySpot, FindCall, InstanceSpot, PublishCall,
+    ReleaseCall, Relocation, SpotClient, SpotContext, SpotCreated, SpotFactory, SpotFactoryBuilder, SpotRoute,
+    SpotTurn, SpotYieldTurn, TimerHandle, UserSpot,
+};
+pub use tokio::time::Instant;

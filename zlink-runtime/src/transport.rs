@@ -13,6 +13,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::Instant;
 
+use crate::error::ArgumentError;
 use crate::id::{Generation, LinkId, Rid};
 use crate::limit::LINK_BUDGET_BYTES;
 use crate::permit::{HostPermits, Permit};
@@ -27,7 +28,7 @@ mod zeromq;
 pub mod zmtp;
 
 pub use crate::permit::Flow;
-pub use crate::wire::{is_completion, spend};
+pub use crate::wire::{is_completion, is_service, spend};
 pub use endpoint::{Endpoint, InvalidEndpoint};
 #[cfg(fuzzing)]
 #[doc(hidden)]
@@ -41,6 +42,14 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A way to carry records. Every implementation passes the suite of `zlink_runtime::testing::transport`.
 pub trait Transport: Send + Sync + fmt::Debug + 'static {
+    /// Whether it is made so that it can carry links at all: a host asks before it starts anything.
+    ///
+    /// # Errors
+    /// What it was made with, and why that cannot be.
+    fn check(&self) -> Result<(), ArgumentError> {
+        Ok(())
+    }
+
     /// Binds `endpoint` and accepts from then on. Each link that has finished its transport handshake (both lanes,
     /// where it has two) is given to `acceptor`, once.
     ///
@@ -158,7 +167,8 @@ pub enum Lanes {
 pub enum Lane {
     /// Everything that needs a permit where it arrives.
     Data,
-    /// Replies and error completions.
+    /// Replies and error completions, and what a side that is paused must hear: that its peer drains, or has another
+    /// weight.
     Completion,
 }
 
@@ -223,6 +233,19 @@ pub trait Link: Send + Sync + fmt::Debug {
 
     /// Figures for status and diagnosis.
     fn stats(&self) -> LinkStats;
+}
+
+impl Peer {
+    /// Whether a record that has come on the data lane of an admitted link takes a permit before it is handed on. With a
+    /// lane of their own for completions, all others do: none is known before it is read. On one lane for everything a
+    /// completion takes none; and nobody calls who dialled such a link, so that to him nothing comes that would take one.
+    #[must_use]
+    pub fn takes_permit(&self, record: &[u8]) -> bool {
+        match self.lanes {
+            Lanes::Two => true,
+            Lanes::One => !(is_completion(record) || self.dialled && is_service(record)),
+        }
+    }
 }
 
 /// Records that a link reads before it is admitted.

@@ -15,14 +15,17 @@ use crate::message::codec::{ByteArray, Inline};
 
 #[rustfmt::skip]
 mod generated;
+mod objects;
 mod write;
 
 pub(crate) use generated::{
     Capacity, ChannelServer, CreationOutcome, CreationTerminal, Descriptor, FlowHead, Hello, Lease, NodeState,
-    ObjectRole, ObjectState, Operation, OperationId, ProbeHead, RecordHead, RecordKind, Reject, RejectReason,
-    ReplyHead, RequestHead, SendHead, SpotKind, SpotRecord, Topology, Update,
+    ObjectRole, ObjectServer, ObjectState, ObjectType, Operation, OperationId, ProbeHead, RecordHead, RecordKind,
+    Reject, RejectReason, ReplyHead, RequestHead, SendHead, SpotActivation, SpotClose, SpotClosed, SpotCreate,
+    SpotCreated, SpotKind, SpotOutcome, SpotRecord, SpotTarget, Topology, Update,
 };
-pub(crate) use write::{CallHead, OperationRef, call, flow, probe, reply_failed, reply_head, service};
+pub(crate) use objects::{Control, Publish, SpotCall, publish_head};
+pub(crate) use write::{CallHead, OperationRef, To, call, flow, probe, reply_failed, reply_head, service};
 
 /// The protocol major of this runtime.
 pub(crate) const MAJOR: u8 = 1;
@@ -40,6 +43,8 @@ pub(crate) const FLAG_CONTENT_TYPE: u16 = 2;
 pub(crate) const FLAG_FLOW: u16 = 4;
 /// What that brings.
 pub(crate) const FLOW_BYTES: usize = 17;
+/// Of a record to a Spot: it may activate it, and says how.
+pub(crate) const FLAG_ACTIVATION: u16 = 8;
 const KNOWN_FLAGS: u16 = FLAG_METADATA | FLAG_CONTENT_TYPE | FLAG_FLOW;
 const REQUIRED_FLAGS: u16 = 0x00ff;
 
@@ -53,7 +58,13 @@ pub fn is_completion(record: &[u8]) -> bool {
 pub(crate) fn is_one_way(record: &[u8]) -> bool {
     fixed::<SendHead>(record).is_ok_and(|(head, _)| {
         let kind = RecordKind::from_wire(head.kind);
-        head.major == MAJOR && matches!(kind, RecordKind::NodeSend | RecordKind::ChannelSend)
+        let one_way = [
+            RecordKind::NodeSend,
+            RecordKind::ChannelSend,
+            RecordKind::SpotSend,
+            RecordKind::SpotPublish,
+        ];
+        head.major == MAJOR && one_way.contains(&kind)
     })
 }
 
@@ -63,7 +74,8 @@ pub(crate) fn is_flow(record: &[u8]) -> bool {
 }
 
 /// Whether a record is the link's own business: neither a call nor a reply.
-pub(crate) fn is_service(record: &[u8]) -> bool {
+#[must_use]
+pub fn is_service(record: &[u8]) -> bool {
     record.get(1).is_some_and(|kind| *kind < FIRST_CALL_KIND)
 }
 
@@ -76,7 +88,11 @@ pub fn spend(record: &mut [u8], waited: Duration) {
     let is_request = record.get(1).is_some_and(|kind| {
         matches!(
             RecordKind::from_wire(*kind),
-            RecordKind::NodeRequest | RecordKind::ChannelRequest
+            RecordKind::NodeRequest
+                | RecordKind::ChannelRequest
+                | RecordKind::SpotRequest
+                | RecordKind::SpotCreate
+                | RecordKind::SpotClose
         )
     });
     let Ok((mut head, _)) = fixed::<RequestHead>(record) else {
@@ -130,6 +146,12 @@ impl Span {
 pub(crate) enum Incoming {
     /// Something for a handler.
     Call(Call),
+    /// Something for a Spot.
+    Spot(SpotCall),
+    /// Something that a node is asked to do with one of its Spots.
+    Control(Control),
+    /// Something for all Spots that subscribe to it.
+    Publish(Publish),
     /// The end of a request of ours.
     Reply(Reply),
     /// Part of a handshake, or a live change; the payload is its message.
@@ -235,6 +257,11 @@ pub(crate) fn parse(record: &[u8]) -> Result<Incoming, Malformed> {
                 }),
             }
         }
+        kind @ (RecordKind::SpotSend
+        | RecordKind::SpotRequest
+        | RecordKind::SpotCreate
+        | RecordKind::SpotClose
+        | RecordKind::SpotPublish) => objects::parse(record, kind),
         RecordKind::Reply => parse_reply(record),
         kind @ (RecordKind::Hello
         | RecordKind::Admit
@@ -342,6 +369,13 @@ struct Parts<'a> {
 
 impl Parts<'_> {
     fn call(&mut self, to_channel: bool, flags: u16, operation: u32) -> Result<Call, &'static str> {
+        let mut call = self.head(to_channel, flags, operation)?;
+        call.payload = self.rest();
+        Ok(call)
+    }
+
+    /// The same without what follows.
+    fn head(&mut self, to_channel: bool, flags: u16, operation: u32) -> Result<Call, &'static str> {
         if flags & REQUIRED_FLAGS & !KNOWN_FLAGS != 0 {
             return Err("the record has a required flag that is unknown here");
         }
@@ -378,7 +412,6 @@ impl Parts<'_> {
         if flags & FLAG_FLOW != 0 && !is_flow_field(flow.of(self.record)) {
             return Err("the flow is no UUIDv7 with an origin");
         }
-        let payload = self.rest();
         Ok(Call {
             to_channel,
             correlation: None,
@@ -387,7 +420,7 @@ impl Parts<'_> {
             metadata,
             content_type,
             flow,
-            payload,
+            payload: Span::default(),
         })
     }
 

@@ -20,7 +20,7 @@ const FLOORS: &[&[&[&str]]] = &[
     &[&["permit", "execution"], &["call"]],
     &[&["transport"], &["location"]],
     &[&["routing"], &["mesh"]],
-    &[&["channel"], &["fanout"], &["spot", "actor", "session"]],
+    &[&["channel", "spot", "actor", "session"], &["fanout"]],
     &[&["relocation"]],
     &[&["host"], &["observe"]],
     &[&["rt"], &["testing"], &["fuzz"], &["bench"]],

@@ -9,7 +9,7 @@ import pathlib
 import random
 import unittest
 
-from zlink_generated import class_ as words
+from zlink_generated import def_ as words
 from zlink_generated.interop import Bounded
 from zlink_generated.test_every_type import All, Small
 from zlink_generated.zlink import CallError, DecodeError, EncodeError, Message, Timestamp, UnknownMember, decode, encode

@@ -40,6 +40,16 @@ export const RecordKind = {
   ChannelSend: 18,
   /** A request to a channel's server. Head: `RequestHead`. */
   ChannelRequest: 19,
+  /** One way, to a Spot. Head: `SendHead`; before the payload stand a `SpotTarget` and the Spot's ID. Between nodes only. */
+  SpotSend: 20,
+  /** A request to a Spot. Head: `RequestHead`; then as `spot_send`. Between nodes only. */
+  SpotRequest: 21,
+  /** Asks a node to create a User Spot. Head: `RequestHead`. Payload: `SpotCreate`; the reply's: `SpotCreated`. Between nodes only. */
+  SpotCreate: 22,
+  /** Asks a node to close a User Spot of its own. Head: `RequestHead`. Payload: `SpotClose`; the reply's: `SpotClosed`. Between nodes only. */
+  SpotClose: 23,
+  /** One way, to all Spots of a node that subscribe. Head: `SendHead`; before the payload stands the topic. Between nodes only. */
+  SpotPublish: 24,
   /** The one terminal of a request. Head: `ReplyHead`. */
   Reply: 32,
 } as const;
@@ -123,6 +133,17 @@ export const CreationOutcome = {
 } as const;
 /** A number of `CreationOutcome`, or one that has no name here. */
 export type CreationOutcome = rt.OpenEnum<(typeof CreationOutcome)[keyof typeof CreationOutcome]>;
+
+/** How the creation of a User Spot ended, other than by an error. */
+export const SpotOutcome = {
+  Unspecified: 0,
+  Existing: 1,
+  Created: 2,
+  /** The application refused it. */
+  Rejected: 3,
+} as const;
+/** A number of `SpotOutcome`, or one that has no name here. */
+export type SpotOutcome = rt.OpenEnum<(typeof SpotOutcome)[keyof typeof SpotOutcome]>;
 
 /** What every head begins with, and the whole head of service records. */
 export interface RecordHead {
@@ -309,6 +330,30 @@ export const FlowHead: rt.Inline<FlowHead> = rt.struct(
   }),
 );
 
+/** Which owner a record to a Spot means. The Spot's ID follows: `[u8 length][bytes]`. */
+export interface SpotTarget {
+  /** Of the incarnation that the sender knows; 0 where it knows none. */
+  readonly generation: bigint;
+  /** Of its owner, within that incarnation. */
+  readonly ownerGeneration: bigint;
+  /** The generation of its owner's lease. */
+  readonly lease: bigint;
+}
+export const SpotTarget: rt.Inline<SpotTarget> = rt.struct(
+  24,
+  8,
+  (view, at, value) => {
+    rt.put(view, at + 0, "generation", rt.u64, value.generation);
+    rt.put(view, at + 8, "ownerGeneration", rt.u64, value.ownerGeneration);
+    rt.put(view, at + 16, "lease", rt.u64, value.lease);
+  },
+  (view, at) => ({
+    generation: rt.u64.get(view, at + 0),
+    ownerGeneration: rt.u64.get(view, at + 8),
+    lease: rt.u64.get(view, at + 16),
+  }),
+);
+
 /** What a side says of itself when a link begins. */
 export interface Hello {
   readonly topology: Topology;
@@ -337,6 +382,8 @@ export interface Hello {
   readonly operations: readonly Operation[];
   /** Protocol minor, for diagnosis. */
   readonly minor: number;
+  /** What Spots it can have; of an Object Server only. */
+  readonly objects: ObjectServer | undefined;
 }
 /** What may be encoded as a `Hello`. */
 export interface HelloInput {
@@ -354,6 +401,7 @@ export interface HelloInput {
   readonly state?: NodeState | undefined;
   readonly operations?: readonly OperationInput[] | undefined;
   readonly minor?: number | undefined;
+  readonly objects?: ObjectServerInput | undefined;
 }
 export const Hello: rt.MessageType<Hello, HelloInput> = rt.message("zlink.wire.Hello", {
   write(value, w) {
@@ -364,6 +412,7 @@ export const Hello: rt.MessageType<Hello, HelloInput> = rt.message("zlink.wire.H
     const o8 = w.string(value.securityIdentity, "security_identity", false, 255);
     const o9 = w.list(value.capabilities, "capabilities", rt.string, false, 64);
     const o12 = w.list(value.operations, "operations", Operation, false, 65535);
+    const o14 = w.value(value.objects, "objects", ObjectServer);
     w.table();
     w.inline(3, "generation", rt.u64, value.generation);
     w.inline(4, "revision", rt.u64, value.revision);
@@ -375,6 +424,7 @@ export const Hello: rt.MessageType<Hello, HelloInput> = rt.message("zlink.wire.H
     w.offset(8, o8);
     w.offset(9, o9);
     w.offset(12, o12);
+    w.offset(14, o14);
     w.inline(13, "minor", rt.u16, value.minor);
     w.inline(0, "topology", rt.enum8, value.topology);
     w.inline(5, "role", rt.enum8, value.role);
@@ -398,6 +448,7 @@ export const Hello: rt.MessageType<Hello, HelloInput> = rt.message("zlink.wire.H
       state: t.inline(11, "state", rt.enum8),
       operations: t.list(12, "operations", Operation, false, 65535),
       minor: t.inline(13, "minor", rt.u16),
+      objects: t.value(14, "objects", ObjectServer),
     };
   },
 });
@@ -425,6 +476,279 @@ export const ChannelServer: rt.MessageType<ChannelServer, ChannelServerInput> = 
     return {
       name: t.string(0, "name", true, 255),
       weight: t.inline(1, "weight", rt.u16),
+    };
+  },
+});
+
+/** What objects a node can have. */
+export interface ObjectServer {
+  readonly types: readonly ObjectType[];
+  /** Its share of new objects; 0 takes none. */
+  readonly placementWeight: number;
+  /** The ID of its Entry Spot, once there is one. */
+  readonly entry: string;
+}
+/** What may be encoded as a `ObjectServer`. */
+export interface ObjectServerInput {
+  readonly types?: readonly ObjectTypeInput[] | undefined;
+  readonly placementWeight?: number | undefined;
+  readonly entry?: string | undefined;
+}
+export const ObjectServer: rt.MessageType<ObjectServer, ObjectServerInput> = rt.message("zlink.wire.ObjectServer", {
+  write(value, w) {
+    const o0 = w.list(value.types, "types", ObjectType, false, 1024);
+    const o2 = w.string(value.entry, "entry", false, 255);
+    w.table();
+    w.offset(0, o0);
+    w.offset(2, o2);
+    w.inline(1, "placement_weight", rt.u16, value.placementWeight);
+    return w.end();
+  },
+  read(r, pos, depth) {
+    const t = r.table(pos, depth);
+    return {
+      types: t.list(0, "types", ObjectType, false, 1024),
+      placementWeight: t.inline(1, "placement_weight", rt.u16),
+      entry: t.string(2, "entry", false, 255),
+    };
+  },
+});
+
+/** A type of objects that a node has a factory for. */
+export interface ObjectType {
+  readonly kind: SpotKind;
+  readonly stableType: string;
+}
+/** What may be encoded as a `ObjectType`. */
+export interface ObjectTypeInput {
+  readonly kind?: SpotKind | undefined;
+  readonly stableType: string;
+}
+export const ObjectType: rt.MessageType<ObjectType, ObjectTypeInput> = rt.message("zlink.wire.ObjectType", {
+  write(value, w) {
+    const o1 = w.string(value.stableType, "stable_type", true, 255);
+    w.table();
+    w.offset(1, o1);
+    w.inline(0, "kind", rt.enum8, value.kind);
+    return w.end();
+  },
+  read(r, pos, depth) {
+    const t = r.table(pos, depth);
+    return {
+      kind: t.inline(0, "kind", rt.enum8),
+      stableType: t.string(1, "stable_type", true, 255),
+    };
+  },
+});
+
+/** What a record to a Spot carries that may activate it: it follows the ID as `[u16 length][message]`. */
+export interface SpotActivation {
+  readonly stableType: string;
+  readonly mesh: string;
+  /** The run of the node that it is sent to. */
+  readonly targetLifecycle: bigint;
+  /** The RID of the node that sends it. */
+  readonly source: rt.Bytes;
+  /** The run of that node. */
+  readonly sourceLifecycle: bigint;
+  /** Names this activation for ever. Never all 0. */
+  readonly operation: rt.Bytes;
+}
+/** What may be encoded as a `SpotActivation`. */
+export interface SpotActivationInput {
+  readonly stableType: string;
+  readonly mesh: string;
+  readonly targetLifecycle?: bigint | undefined;
+  readonly source: rt.Bytes;
+  readonly sourceLifecycle?: bigint | undefined;
+  readonly operation: rt.Bytes;
+}
+export const SpotActivation: rt.MessageType<SpotActivation, SpotActivationInput> = rt.message("zlink.wire.SpotActivation", {
+  write(value, w) {
+    const o0 = w.string(value.stableType, "stable_type", true, 255);
+    const o1 = w.string(value.mesh, "mesh", true, 255);
+    const o3 = w.bytes(value.source, "source", true, 255);
+    const o5 = w.bytes(value.operation, "operation", true, 16);
+    w.table();
+    w.inline(2, "target_lifecycle", rt.u64, value.targetLifecycle);
+    w.inline(4, "source_lifecycle", rt.u64, value.sourceLifecycle);
+    w.offset(0, o0);
+    w.offset(1, o1);
+    w.offset(3, o3);
+    w.offset(5, o5);
+    return w.end();
+  },
+  read(r, pos, depth) {
+    const t = r.table(pos, depth);
+    return {
+      stableType: t.string(0, "stable_type", true, 255),
+      mesh: t.string(1, "mesh", true, 255),
+      targetLifecycle: t.inline(2, "target_lifecycle", rt.u64),
+      source: t.bytes(3, "source", true, 255),
+      sourceLifecycle: t.inline(4, "source_lifecycle", rt.u64),
+      operation: t.bytes(5, "operation", true, 16),
+    };
+  },
+});
+
+/** The payload of a `spot_create`. */
+export interface SpotCreate {
+  readonly id: string;
+  readonly stableType: string;
+  readonly mesh: string;
+  /** The run of the node that it is sent to. */
+  readonly targetLifecycle: bigint;
+  /** The RID of the node that sends it. */
+  readonly source: rt.Bytes;
+  /** The run of that node. */
+  readonly sourceLifecycle: bigint;
+  /** Names this creation for ever. Never all 0. */
+  readonly operation: rt.Bytes;
+  /** What the factory is given. */
+  readonly request: rt.Bytes;
+}
+/** What may be encoded as a `SpotCreate`. */
+export interface SpotCreateInput {
+  readonly id: string;
+  readonly stableType: string;
+  readonly mesh: string;
+  readonly targetLifecycle?: bigint | undefined;
+  readonly source: rt.Bytes;
+  readonly sourceLifecycle?: bigint | undefined;
+  readonly operation: rt.Bytes;
+  readonly request?: rt.Bytes | undefined;
+}
+export const SpotCreate: rt.MessageType<SpotCreate, SpotCreateInput> = rt.message("zlink.wire.SpotCreate", {
+  write(value, w) {
+    const o0 = w.string(value.id, "id", true, 255);
+    const o1 = w.string(value.stableType, "stable_type", true, 255);
+    const o2 = w.string(value.mesh, "mesh", true, 255);
+    const o4 = w.bytes(value.source, "source", true, 255);
+    const o6 = w.bytes(value.operation, "operation", true, 16);
+    const o7 = w.bytes(value.request, "request", false, 1048576);
+    w.table();
+    w.inline(3, "target_lifecycle", rt.u64, value.targetLifecycle);
+    w.inline(5, "source_lifecycle", rt.u64, value.sourceLifecycle);
+    w.offset(0, o0);
+    w.offset(1, o1);
+    w.offset(2, o2);
+    w.offset(4, o4);
+    w.offset(6, o6);
+    w.offset(7, o7);
+    return w.end();
+  },
+  read(r, pos, depth) {
+    const t = r.table(pos, depth);
+    return {
+      id: t.string(0, "id", true, 255),
+      stableType: t.string(1, "stable_type", true, 255),
+      mesh: t.string(2, "mesh", true, 255),
+      targetLifecycle: t.inline(3, "target_lifecycle", rt.u64),
+      source: t.bytes(4, "source", true, 255),
+      sourceLifecycle: t.inline(5, "source_lifecycle", rt.u64),
+      operation: t.bytes(6, "operation", true, 16),
+      request: t.bytes(7, "request", false, 1048576),
+    };
+  },
+});
+
+/** The reply to a `spot_create`. */
+export interface SpotCreated {
+  readonly outcome: SpotOutcome;
+  /** Of the Spot that is there now; 0 where there is none. */
+  readonly generation: bigint;
+  /** Of the node that has it. */
+  readonly mesh: string;
+  /** The RID of that node. */
+  readonly node: rt.Bytes;
+  /** What its factory answered. */
+  readonly reply: rt.Bytes;
+}
+/** What may be encoded as a `SpotCreated`. */
+export interface SpotCreatedInput {
+  readonly outcome?: SpotOutcome | undefined;
+  readonly generation?: bigint | undefined;
+  readonly mesh?: string | undefined;
+  readonly node?: rt.Bytes | undefined;
+  readonly reply?: rt.Bytes | undefined;
+}
+export const SpotCreated: rt.MessageType<SpotCreated, SpotCreatedInput> = rt.message("zlink.wire.SpotCreated", {
+  write(value, w) {
+    const o2 = w.string(value.mesh, "mesh", false, 255);
+    const o3 = w.bytes(value.node, "node", false, 255);
+    const o4 = w.bytes(value.reply, "reply", false, 1048576);
+    w.table();
+    w.inline(1, "generation", rt.u64, value.generation);
+    w.offset(2, o2);
+    w.offset(3, o3);
+    w.offset(4, o4);
+    w.inline(0, "outcome", rt.enum8, value.outcome);
+    return w.end();
+  },
+  read(r, pos, depth) {
+    const t = r.table(pos, depth);
+    return {
+      outcome: t.inline(0, "outcome", rt.enum8),
+      generation: t.inline(1, "generation", rt.u64),
+      mesh: t.string(2, "mesh", false, 255),
+      node: t.bytes(3, "node", false, 255),
+      reply: t.bytes(4, "reply", false, 1048576),
+    };
+  },
+});
+
+/** The payload of a `spot_close`. */
+export interface SpotClose {
+  readonly id: string;
+  /** Of the incarnation to close. */
+  readonly generation: bigint;
+  /** The run of the node that it is sent to. */
+  readonly targetLifecycle: bigint;
+}
+/** What may be encoded as a `SpotClose`. */
+export interface SpotCloseInput {
+  readonly id: string;
+  readonly generation?: bigint | undefined;
+  readonly targetLifecycle?: bigint | undefined;
+}
+export const SpotClose: rt.MessageType<SpotClose, SpotCloseInput> = rt.message("zlink.wire.SpotClose", {
+  write(value, w) {
+    const o0 = w.string(value.id, "id", true, 255);
+    w.table();
+    w.inline(1, "generation", rt.u64, value.generation);
+    w.inline(2, "target_lifecycle", rt.u64, value.targetLifecycle);
+    w.offset(0, o0);
+    return w.end();
+  },
+  read(r, pos, depth) {
+    const t = r.table(pos, depth);
+    return {
+      id: t.string(0, "id", true, 255),
+      generation: t.inline(1, "generation", rt.u64),
+      targetLifecycle: t.inline(2, "target_lifecycle", rt.u64),
+    };
+  },
+});
+
+/** The reply to a `spot_close`. */
+export interface SpotClosed {
+  /** Whether that Spot was there and is gone now. */
+  readonly closed: boolean;
+}
+/** What may be encoded as a `SpotClosed`. */
+export interface SpotClosedInput {
+  readonly closed?: boolean | undefined;
+}
+export const SpotClosed: rt.MessageType<SpotClosed, SpotClosedInput> = rt.message("zlink.wire.SpotClosed", {
+  write(value, w) {
+    w.table();
+    w.inline(0, "closed", rt.bool, value.closed);
+    return w.end();
+  },
+  read(r, pos, depth) {
+    const t = r.table(pos, depth);
+    return {
+      closed: t.inline(0, "closed", rt.bool),
     };
   },
 });

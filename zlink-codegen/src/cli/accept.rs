@@ -5,17 +5,19 @@
 use std::path::PathBuf;
 
 use super::{Console, Format, TROUBLE, number, paths};
-use crate::compile::{Disk, Program};
+use crate::compile::{Disk, Program, Together};
 use crate::diagnostic::Code;
 use crate::output::write_if_changed;
 
 pub(super) fn run(args: &[PathBuf], console: &mut Console<'_>) -> u8 {
     let mut program = Program::new(&Disk);
+    let mut together = Together::default();
     let files = paths::schemas(args, &mut program);
     let mut locks = Vec::new();
     for path in &files {
-        let Some(root) = program.load(path) else { continue };
-        let Some(schema) = program.resolve(root) else { continue };
+        let Some((root, schema)) = together.add(&mut program, path) else {
+            continue;
+        };
         let checked = program.check_lock(&schema, schema.namespaces.len() - 1, root, false);
         locks.extend(checked.and_then(|checked| Some((checked.path, checked.accepted?))));
     }

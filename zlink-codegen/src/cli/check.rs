@@ -2,19 +2,26 @@
 //!
 //! It must not know single rules.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::{Console, Format, number, paths};
-use crate::compile::{Disk, Program};
+use crate::compile::{Disk, Program, Together};
 
 pub(super) fn run(args: &[PathBuf], locked: bool, format: Format, console: &mut Console<'_>) -> u8 {
     let mut program = Program::new(&Disk);
+    let mut together = Together::default();
+    let mut compared = BTreeSet::new();
     let files = paths::schemas(args, &mut program);
     for path in &files {
-        let Some(root) = program.load(path) else { continue };
-        let Some(schema) = program.resolve(root) else { continue };
+        let Some((root, schema)) = together.add(&mut program, path) else {
+            continue;
+        };
         for (namespace, file) in program.closure(root).into_iter().enumerate() {
-            program.check_lock(&schema, namespace, file, locked);
+            // One that several schemas import has one lock.
+            if compared.insert(file) {
+                program.check_lock(&schema, namespace, file, locked);
+            }
         }
     }
     let findings = program.finish();

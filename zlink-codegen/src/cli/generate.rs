@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::{Console, FINE, Format, Lang, TROUBLE, number, paths, templates};
 use crate::backend::{docs, flatbuffers, python, rust, tera, typescript};
-use crate::compile::{Disk, Program};
+use crate::compile::{Disk, Program, Together};
 use crate::ir::Schema;
 use crate::output::{Refused, Tree};
 
@@ -21,10 +21,11 @@ pub(super) struct Request {
 
 pub(super) fn run(request: Request, console: &mut Console<'_>) -> u8 {
     let mut program = Program::new(&Disk);
+    let mut together = Together::default();
     let files = paths::schemas(&request.paths, &mut program);
     let mut schemas = Vec::new();
     for path in &files {
-        schemas.extend(program.load(path).and_then(|root| program.resolve(root)));
+        schemas.extend(together.add(&mut program, path).map(|(_, schema)| schema));
     }
     let findings = program.finish();
     let code = console.show(&findings, Format::Human);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::Program;
 use super::program::Loaded;
-use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::diagnostic::{Code, Diagnostic, Severity, Sink};
 use crate::evolution::{self, Change, Contract};
 use crate::ir::Schema;
 use crate::load::{self, Node};
@@ -56,8 +56,7 @@ impl Program<'_> {
                 });
             }
             Err(error) => {
-                let message = format!("the lock file `{}` cannot be read: {error}", path.display());
-                self.sink.report(Diagnostic::new(Code::LockBroken, top, message));
+                self.unreadable(&path, &format!("the lock file cannot be read: {error}"));
                 return Some(Checked {
                     path,
                     exists: true,
@@ -126,23 +125,25 @@ impl Program<'_> {
     }
 
     fn parse_lock(&mut self, path: &Path, bytes: Vec<u8>) -> Option<(Contract, FileId, Node)> {
-        let (id, result) = load::to_text(&mut self.sources, path, bytes);
-        if let Err(item) = result {
-            self.sink.report(item);
-            return None;
-        }
-        let before = self.sink.errors();
-        let tree = load::parse(id, self.sources.get(id)?, &mut self.sink)?;
-        if self.sink.errors() > before {
-            return None;
-        }
-        match evolution::read(&tree) {
-            Ok(contract) => Some((contract, id, tree)),
+        let (id, text) = load::to_text(&mut self.sources, path, bytes);
+        let mut sink = Sink::default();
+        let tree = match text {
+            Ok(()) => load::parse(id, self.sources.get(id)?, &mut sink),
             Err(item) => {
-                self.sink.report(item);
+                sink.report(item);
                 None
             }
-        }
+        };
+        let finding = sink.finish(Sources::default()).items.into_iter().next();
+        let read = match (finding, tree) {
+            // What the loader advises is for who writes a schema, and nobody writes a lock.
+            (Some(item), _) => Err(evolution::damaged(item.span, &item.message)),
+            (None, tree) => tree.map_or_else(
+                || Err(evolution::damaged(Sources::top(id), "it holds nothing")),
+                |tree| Ok((evolution::read(&tree)?, id, tree)),
+            ),
+        };
+        read.map_err(|item| self.sink.report(item)).ok()
     }
 }
 

@@ -230,7 +230,11 @@ impl<'f> Program<'f> {
             Err(error) => {
                 // No state: each import of it is told, at its own place.
                 let item = Diagnostic::new(
-                    Code::ImportUnreadable,
+                    if leads_nowhere(&error) {
+                        Code::ImportUnreadable
+                    } else {
+                        Code::Unreadable
+                    },
                     import.span,
                     format!("`{}` cannot be read: {error}", path.display()),
                 );
@@ -338,6 +342,15 @@ impl<'f> Program<'f> {
     pub(crate) fn finish(self) -> Diagnostics {
         self.sink.finish(self.sources)
     }
+}
+
+/// Whether there is no such file, so that the path is wrong, and not the file system.
+fn leads_nowhere(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidFilename, InvalidInput, IsADirectory, NotADirectory, NotFound};
+    matches!(
+        error.kind(),
+        NotFound | NotADirectory | IsADirectory | InvalidInput | InvalidFilename
+    )
 }
 
 /// Whether a path has the name of a schema: `.yaml`, and not a lock.

@@ -73,7 +73,7 @@ codes! {
     ImportUnreadable = "0301" Error "An imported file cannot be read.";
     ImportCycle = "0302" Error "A file imports itself, directly or through others.";
     ImportTwice = "0303" Error "A file is imported twice.";
-    NamespaceClash = "0304" Error "Two files of a schema have namespaces that generated code cannot tell apart.";
+    NamespaceClash = "0304" Error "Two files have namespaces that generated code cannot tell apart.";
     ImportPath = "0305" Error "An import is not a relative path to a YAML file.";
     TooManyFiles = "0306" Error "A schema imports more files than any schema needs.";
 

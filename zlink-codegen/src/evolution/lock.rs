@@ -12,10 +12,13 @@ use crate::source::Span;
 
 /// The contract in the tree of a lock file, or the first place that is damaged.
 pub(crate) fn read(root: &Node) -> Result<Contract, Diagnostic> {
-    contract(root).map_err(|Damage { span, what }| {
-        let item = Diagnostic::new(Code::LockBroken, span, format!("the lock file is damaged: {what}"));
-        item.help("restore it from version control; what it remembers cannot be made again from the schema")
-    })
+    contract(root).map_err(|Damage { span, what }| damaged(span, what))
+}
+
+/// A lock file that does not say what this program wrote. What is wrong is said in a few words.
+pub(crate) fn damaged(span: Span, what: &str) -> Diagnostic {
+    Diagnostic::new(Code::LockBroken, span, format!("the lock file is damaged: {what}"))
+        .help("restore it from version control; what it remembers cannot be made again from the schema")
 }
 
 struct Damage {

@@ -222,3 +222,111 @@ fn templates_of_ones_own_are_taken_and_their_mistakes_shown_with_their_line() {
     room.write("mine/other.txt", "");
     assert_eq!(room.run(&args("python")).code, 2, "no template is there");
 }
+
+/// A lock that cannot be read is trouble with a file, as a schema is that cannot be read: not a finding in a schema.
+#[test]
+fn a_lock_that_cannot_be_read_is_trouble() {
+    let room = Room::new();
+    room.write("a.yaml", "zlink: 1\nnamespace: a\nversion: 1\nmessages: { M: {} }\n");
+    std::fs::create_dir(room.file("a.lock.yaml")).expect("writable");
+    for args in [&["check", "@a.yaml"][..], &["check", "--locked", "@a.yaml"]] {
+        let ran = room.run(args);
+        assert!(ran.err.contains("a.lock.yaml"), "{}", ran.err);
+        assert_eq!(ran.code, 2, "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_lock_is_compared_once_however_many_schemas_import_its_namespace() {
+    let room = Room::new();
+    room.write("c.yaml", "zlink: 1\nnamespace: c\nversion: 1\nmessages: { M: {} }\n");
+    room.write("c.lock.yaml", "lock: 2\n");
+    for name in ["a", "b"] {
+        let message = "messages: { M: { fields: { of: { id: 0, type: c.M } } } }";
+        let schema = format!("zlink: 1\nnamespace: {name}\nversion: 1\nimports: [c.yaml]\n{message}\n");
+        room.write(&format!("{name}.yaml"), schema);
+    }
+    let ran = room.run(&["check", "@"]);
+    assert!(ran.err.contains("1 error,"), "{}", ran.err);
+}
+
+/// The same for an import: one that is not there is a mistake in the schema, one that the file system refuses is not.
+#[cfg(unix)]
+#[test]
+fn an_import_that_the_file_system_refuses_is_trouble() {
+    let room = Room::new();
+    room.write(
+        "a.yaml",
+        "zlink: 1\nnamespace: a\nversion: 1\nimports: [b.yaml]\nmessages: { M: {} }\n",
+    );
+    assert_eq!(room.run(&["check", "@a.yaml"]).code, 1);
+    std::fs::create_dir(room.file("b.yaml")).expect("writable");
+    assert_eq!(room.run(&["check", "@a.yaml"]).code, 1, "a folder is no schema");
+    std::fs::remove_dir(room.file("b.yaml")).expect("ours");
+    std::os::unix::fs::symlink("b.yaml", room.file("b.yaml")).expect("writable");
+    let ran = room.run(&["check", "@a.yaml"]);
+    assert_eq!(ran.code, 2, "a link that leads round: {}", ran.err);
+    assert!(ran.err.contains("a.yaml:4:11"), "{}", ran.err);
+}
+
+/// A lock is no schema, and is not written by hand: what helps with one that is empty, as after a full disk, is to
+/// restore it or to accept again.
+#[test]
+fn an_empty_lock_is_not_told_to_become_a_schema() {
+    let room = Room::new();
+    room.write("a.yaml", "zlink: 1\nnamespace: a\nversion: 1\nmessages: { M: {} }\n");
+    room.write("a.lock.yaml", "");
+    let ran = room.run(&["check", "@a.yaml"]);
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    assert!(
+        !ran.err.contains("a schema starts with") && ran.err.contains("lock"),
+        "{}",
+        ran.err
+    );
+}
+
+/// Two files of one namespace are a mistake in schemas, with its places, for whoever checks a folder as for whoever
+/// generates from it.
+#[test]
+fn two_schemas_of_one_namespace_are_found() {
+    let room = Room::new();
+    room.write(
+        "all/one.yaml",
+        "zlink: 1\nnamespace: a\nversion: 1\nmessages: { M: {} }\n",
+    );
+    room.write(
+        "all/two.yaml",
+        "zlink: 1\nnamespace: a\nversion: 1\nmessages: { N: {} }\n",
+    );
+    let out = room.file("out").display().to_string();
+    for args in [
+        &["check", "@all"][..],
+        &["generate", "--lang", "rust", "--out", &out, "@all"],
+    ] {
+        let ran = room.run(args);
+        assert_eq!(ran.code, 1, "{args:?}: {}", ran.err);
+        assert!(
+            ran.err.contains("one.yaml") && ran.err.contains("two.yaml"),
+            "{args:?}: {}",
+            ran.err
+        );
+    }
+    let ran = room.run(&["accept", "@all"]);
+    assert_eq!(ran.code, 1, "both would have one lock: {}", ran.err);
+    assert!(room.read("all/a.lock.yaml").contains("M:"), "that of the first");
+    // A copy is no other contract, and the same file by another way is itself.
+    std::fs::remove_dir_all(room.file("all")).expect("ours");
+    for name in ["all/one.yaml", "all/copy/one.yaml"] {
+        room.write(name, "zlink: 1\nnamespace: a\nversion: 1\nmessages: { M: {} }\n");
+    }
+    let ran = room.run(&[
+        "generate",
+        "--lang",
+        "rust",
+        "--out",
+        &out,
+        "@all",
+        "@all/copy/../one.yaml",
+    ]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+}

@@ -295,3 +295,31 @@ proptest! {
         prop_assert_eq!(formatted(&room, once.as_bytes()), Some(once));
     }
 }
+
+/// A file is brought into the one form where it is: who may read it stays, and what is a link stays one.
+#[cfg(unix)]
+#[test]
+fn a_formatted_file_stays_the_file_it_was() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let crooked = "zlink: 1\nnamespace:   a\nversion: 1\nmessages: { M: {} }\n";
+    let room = Room::new();
+    let path = room.write("a.yaml", crooked);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).expect("ours");
+    assert_eq!(room.run(&["fmt", "@a.yaml"]).code, 0);
+    assert_ne!(room.read("a.yaml"), crooked);
+    let mode = std::fs::metadata(&path).expect("there").permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600, "{mode:o}: others may read it now");
+}
+
+/// As above, for a schema that several folders share by a link.
+#[cfg(unix)]
+#[test]
+fn a_link_to_a_schema_is_followed() {
+    let crooked = "zlink: 1\nnamespace:   a\nversion: 1\nmessages: { M: {} }\n";
+    let room = Room::new();
+    let shared = room.write("shared/a.yaml", crooked);
+    std::os::unix::fs::symlink(&shared, room.file("a.yaml")).expect("writable");
+    assert_eq!(room.run(&["fmt", "@a.yaml"]).code, 0);
+    assert!(room.file("a.yaml").is_symlink(), "the link is a copy now");
+    assert_ne!(room.read("shared/a.yaml"), crooked, "the file it leads to is as it was");
+}

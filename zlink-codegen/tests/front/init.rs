@@ -269,3 +269,21 @@ impl Drop for Program {
         let _ = self.0.wait();
     }
 }
+
+/// Names that the project's own code uses as well: such a project must build, or be refused.
+#[test]
+fn a_project_is_not_named_like_something_in_it() {
+    for name in ["calling", "serving"] {
+        let room = Room::new();
+        let ran = room.run(&["init", &format!("@{name}")]);
+        if ran.code != 0 {
+            continue;
+        }
+        let program = room.read(&format!("{name}/src/main.rs"));
+        let own = format!("use {name}::{{Greet, calling, serving}};");
+        assert!(
+            !program.contains(&own),
+            "`{name}` is a module and a function then, and `{name}::client` is not found: {program}"
+        );
+    }
+}

@@ -130,8 +130,8 @@ impl NodeRoute {
 }
 
 /// What both kinds of call are made of.
-struct Parts {
-    way: Arc<Way>,
+pub(super) struct Parts {
+    pub(super) way: Arc<Way>,
     method: Method,
     timeout: Option<Duration>,
     metadata: Metadata,
@@ -141,7 +141,7 @@ struct Parts {
 
 impl Parts {
     #[inline]
-    fn new(way: &Arc<Way>, method: Method) -> Self {
+    pub(super) fn new(way: &Arc<Way>, method: Method) -> Self {
         Self {
             way: way.clone(),
             method,
@@ -206,12 +206,16 @@ pub struct RequestCall<Q, R> {
 
 impl<Q: Message, R: Message> RequestCall<Q, R> {
     #[inline]
-    fn new(parts: Parts, request: Q) -> Self {
+    pub(super) fn new(parts: Parts, request: Q) -> Self {
         Self {
             parts,
             request,
             reply: PhantomData,
         }
+    }
+
+    pub(super) fn parts(&mut self) -> &mut Parts {
+        &mut self.parts
     }
 
     /// How long the whole call may take, from `.await` to the reply: 1 ms to `i32::MAX` ms, rounded up to whole
@@ -252,7 +256,7 @@ impl<Q: Message, R: Message> Yields for RequestCall<Q, R> {
     type Reply = R;
 
     fn may_yield(&self) -> bool {
-        self.parts.way.channel.is_some()
+        self.parts.way.may_yield()
     }
 }
 
@@ -310,8 +314,12 @@ pub struct SendCall<M> {
 
 impl<M: Message> SendCall<M> {
     #[inline]
-    fn new(parts: Parts, message: M) -> Self {
+    pub(super) fn new(parts: Parts, message: M) -> Self {
         Self { parts, message }
+    }
+
+    pub(super) fn parts(&mut self) -> &mut Parts {
+        &mut self.parts
     }
 
     /// Sets one key of the metadata that the handler reads. Setting it again replaces it.
@@ -395,7 +403,14 @@ impl<M: Message> Running<M> {
                 };
             }
         };
+        let is_new = exchange.is_new();
         let mut step = exchange.poll(cx);
+        if is_new && !matches!(step, Step::Submit(_)) {
+            // It waits for somebody, or there is nobody. What is wrong with the message is told at once all the same.
+            if let Err(error) = codec::encode(&self.message, |_| ()) {
+                step = Step::Failed(ArgumentError::new("message", error.to_string()).into());
+            }
+        }
         loop {
             let end = match step {
                 Step::Submit(ready) => {

@@ -38,6 +38,11 @@ impl fmt::Display for MessageKind {
 pub struct CorrelationId(u64);
 
 impl CorrelationId {
+    /// That of a request.
+    pub(crate) fn of(correlation: u64) -> Self {
+        Self(correlation)
+    }
+
     /// That of a request as records have it, for whoever traces.
     pub(super) fn shown(correlation: u64) -> tracing::field::DisplayValue<Self> {
         tracing::field::display(Self(correlation))

@@ -26,9 +26,9 @@ pub(super) trait Dispatch<T>: Send + Sync {
 }
 
 /// A delivery that did not become a turn, and who must hear of it.
-pub(super) struct Refusal {
-    pub(super) error: Error,
-    pub(super) reply: Option<ReplyTo>,
+pub(crate) struct Refusal {
+    pub(crate) error: Error,
+    pub(crate) reply: Option<ReplyTo>,
 }
 
 /// What a handler runs in; it lends the context that the handler is told.

@@ -19,14 +19,16 @@ use crate::limit::{PAYLOAD_BYTES, ROUTE_READY_TIME};
 use crate::mesh::{Lookup, PeerLink};
 use crate::message::metadata::Metadata;
 use crate::transport::{BoxFuture, Lane, Record, Refused};
-use crate::wire::{self, CallHead, OperationRef};
+use crate::wire::{self, CallHead, OperationRef, To};
 
 use super::call::Method;
+use super::objects::Found;
 use super::outbound::{HostState, Outbound};
 use super::own::{Kind, LOCAL, OwnPeer};
 use super::path::PathKind;
 use super::way::{Target, Way};
 
+mod spot;
 mod told;
 
 use told::Traced;
@@ -61,13 +63,24 @@ enum Stage {
 enum Route {
     Link(Arc<PeerLink>),
     Own(Arc<OwnPeer>, Kind),
+    /// To a Spot over one of those.
+    Spot(Box<(Route, Found)>),
 }
 
 impl Route {
+    fn is_own(&self) -> bool {
+        match self {
+            Route::Link(_) => false,
+            Route::Own(..) => true,
+            Route::Spot(spot) => spot.0.is_own(),
+        }
+    }
+
     fn id(&self) -> LinkId {
         match self {
             Route::Link(peer) => peer.id(),
             Route::Own(..) => LOCAL,
+            Route::Spot(spot) => spot.0.id(),
         }
     }
 
@@ -75,6 +88,7 @@ impl Route {
         match self {
             Route::Link(peer) => peer.rid(),
             Route::Own(own, _) => own.rid(),
+            Route::Spot(spot) => spot.0.rid(),
         }
     }
 
@@ -82,6 +96,7 @@ impl Route {
         match self {
             Route::Link(peer) => peer.max_record(),
             Route::Own(own, _) => own.max_record(),
+            Route::Spot(spot) => spot.0.max_record(),
         }
     }
 
@@ -89,6 +104,7 @@ impl Route {
         match self {
             Route::Link(peer) => peer.try_send(Lane::Data, record),
             Route::Own(own, kind) => own.try_send(*kind, record),
+            Route::Spot(spot) => spot.0.try_send(record),
         }
     }
 
@@ -96,6 +112,7 @@ impl Route {
         match self {
             Route::Link(peer) => peer.send(Lane::Data, record),
             Route::Own(own, kind) => own.send(*kind, record),
+            Route::Spot(spot) => spot.0.send(record),
         }
     }
 }
@@ -147,6 +164,16 @@ impl Exchange {
         }
     }
 
+    /// Whether a link has taken it.
+    pub(super) fn is_submitted(&self) -> bool {
+        matches!(self.stage, Stage::Sent)
+    }
+
+    /// Whether it was never polled.
+    pub(super) fn is_new(&self) -> bool {
+        matches!(self.stage, Stage::Start)
+    }
+
     /// Goes on as far as it can.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Step {
         if let Some(entry) = &mut self.waiting
@@ -164,10 +191,18 @@ impl Exchange {
                 // Its link was lost while it waited for room there: nothing was submitted, to nobody.
                 (Stage::Room(_), Err(error)) if error.kind() == ErrorKind::Unavailable => self.again(cx),
                 (_, Ok(reply)) => Step::Reply(reply),
-                (Stage::Sent, Err(error)) => Step::Failed(error.into()),
-                // It was still waiting for a server or for room.
-                (_, Err(error)) => {
-                    Step::Failed(Error::new(error.kind(), Execution::NotExecuted, error.message()).into())
+                (Stage::Sent, Err(error)) => {
+                    self.note_misled(&error);
+                    Step::Failed(error.into())
+                }
+                // It was still waiting for a server or for room: there was no reply to miss.
+                (stage, Err(error)) => {
+                    let text = match (stage, error.kind()) {
+                        (Stage::Route(_), ErrorKind::DeadlineExceeded) => self.nobody_in_time(),
+                        (_, ErrorKind::DeadlineExceeded) => "no room to send appeared in time".to_owned(),
+                        _ => error.message().to_owned(),
+                    };
+                    Step::Failed(Error::new(error.kind(), Execution::NotExecuted, text).into())
                 }
             };
         }
@@ -222,7 +257,10 @@ impl Exchange {
         match self.route() {
             Ok(Some(route)) => Step::Submit(Ready::new(route, left)),
             Ok(None) => self.wait_for_route(Vec::new(), cx),
-            Err(error) => Step::Failed(error.into()),
+            Err(error) => Step::Failed(match &self.way.target {
+                Target::Bad(refused) => refused.clone().into(),
+                _ => error.into(),
+            }),
         }
     }
 
@@ -276,10 +314,21 @@ impl Exchange {
         }
     }
 
+    /// As whom this host's own node is called.
+    fn own_kind(&self) -> Kind {
+        match (self.way.in_turn(), self.timeout) {
+            (true, None) => Kind::Send,
+            (true, Some(_)) => Kind::Request,
+            (false, _) => Kind::Outside,
+        }
+    }
+
     /// Finds somebody without waiting; `None` where waiting may help.
     fn route(&self) -> Result<Option<Route>, Error> {
         match &self.way.target {
             Target::Nowhere(error) => Err(error.clone()),
+            // What the call ends with says more.
+            Target::Bad(error) => Err(Error::not_executed(ErrorKind::InvalidOperation, error.to_string())),
             Target::Channel(path) => match (path.pick(), &path.kind) {
                 (Some(peer), _) => Ok(Some(Route::Link(peer))),
                 (None, PathKind::ClientServer) => Ok(None),
@@ -292,29 +341,40 @@ impl Exchange {
                     ),
                 )),
             },
-            Target::Node(mesh, rid) if rid == mesh.own.rid() => {
-                let kind = match (self.way.in_turn(), self.timeout) {
-                    (true, None) => Kind::Send,
-                    (true, Some(_)) => Kind::Request,
-                    (false, _) => Kind::Outside,
-                };
-                Ok(Some(Route::Own(mesh.own.clone(), kind)))
+            Target::Spot(spot) => self.spot_route(spot),
+            Target::Node(mesh, rid) | Target::Control(mesh, rid, _) if rid == mesh.own.rid() => {
+                Ok(Some(Route::Own(mesh.own.clone(), self.own_kind())))
             }
-            Target::Node(mesh, rid) => match mesh.path.links.find(rid) {
-                Lookup::Ready(peer) => Ok(Some(Route::Link(peer))),
-                Lookup::Known => Ok(None),
-                Lookup::Client => Err(Error::not_executed(
-                    ErrorKind::NotFound,
-                    format!(
-                        "{rid} is an Object Client of mesh {:?}, which takes no Node direct calls",
-                        mesh.path.name
-                    ),
-                )),
-                Lookup::Unknown => {
-                    let text = format!("no node {rid} is a member of mesh {:?}", mesh.path.name);
-                    Err(Error::not_executed(ErrorKind::NotFound, text))
+            Target::Node(mesh, rid) | Target::Control(mesh, rid, _) => {
+                match mesh.path.links.upgrade().ok_or_else(Outbound::shutting_down)?.find(rid) {
+                    Lookup::Ready(peer) => Ok(Some(Route::Link(peer))),
+                    Lookup::Known => Ok(None),
+                    Lookup::Client => Err(Error::not_executed(
+                        ErrorKind::NotFound,
+                        format!(
+                            "{rid} is an Object Client of mesh {:?}, which takes no Node direct calls",
+                            mesh.path.name
+                        ),
+                    )),
+                    Lookup::Unknown => {
+                        let text = format!("no node {rid} is a member of mesh {:?}", mesh.path.name);
+                        Err(Error::not_executed(ErrorKind::NotFound, text))
+                    }
                 }
-            },
+            }
+        }
+    }
+
+    /// Whom it waited for in vain.
+    fn nobody_in_time(&self) -> String {
+        match &self.way.target {
+            Target::Channel(path) => format!("no server of channel {:?} was ready in time", path.name),
+            Target::Spot(spot) => format!("nobody who has the Spot {:?} was found in time", spot.id),
+            Target::Node(mesh, rid) | Target::Control(mesh, rid, _) => {
+                format!("the link to {rid} in mesh {:?} was not ready in time", mesh.path.name)
+            }
+            Target::Nowhere(error) => error.message().to_owned(),
+            Target::Bad(error) => error.to_string(),
         }
     }
 
@@ -323,22 +383,24 @@ impl Exchange {
     fn find_route(&mut self, ended: Vec<LinkId>) -> BoxFuture<'static, Result<Route, Error>> {
         let (outbound, in_turn) = (self.way.outbound.clone(), self.way.in_turn());
         let deadline = self.send_deadline();
-        let (text, kind, limit, target) = match &self.way.target {
-            Target::Channel(path) => {
-                let text = format!("no server of channel {:?} was ready in time", path.name);
-                (text, ErrorKind::DeadlineExceeded, deadline, self.way.target.clone())
-            }
-            Target::Node(mesh, rid) => {
-                let text = format!("the link to {rid} in mesh {:?} was not ready in time", mesh.path.name);
+        let (text, target) = (self.nobody_in_time(), self.way.target.clone());
+        let (kind, limit) = match &self.way.target {
+            Target::Channel(_) => (ErrorKind::DeadlineExceeded, deadline),
+            Target::Spot(spot) => return self.find_spot(spot.clone(), ended),
+            Target::Node(..) | Target::Control(..) => {
                 let ready = clock::now() + ROUTE_READY_TIME;
                 let (kind, limit) = match deadline.filter(|deadline| *deadline < ready) {
                     Some(deadline) => (ErrorKind::DeadlineExceeded, deadline),
                     None => (ErrorKind::Unavailable, ready),
                 };
-                (text, kind, Some(limit), self.way.target.clone())
+                (kind, Some(limit))
             }
             Target::Nowhere(error) => {
                 let error = error.clone();
+                return Box::pin(async move { Err(error) });
+            }
+            Target::Bad(error) => {
+                let error = Error::not_executed(ErrorKind::InvalidOperation, error.to_string());
                 return Box::pin(async move { Err(error) });
             }
         };
@@ -346,8 +408,10 @@ impl Exchange {
             let found = async move {
                 match target {
                     Target::Channel(path) => Some(path.pick_or_wait(ended).await),
-                    Target::Node(mesh, rid) => Some(mesh.path.links.ready(&rid, &ended).await),
-                    Target::Nowhere(_) => None,
+                    Target::Node(mesh, rid) | Target::Control(mesh, rid, _) => {
+                        Some(mesh.path.links.upgrade()?.ready(&rid, &ended).await)
+                    }
+                    Target::Spot(_) | Target::Nowhere(_) | Target::Bad(_) => None,
                 }
             };
             let found = async {
@@ -372,6 +436,11 @@ impl Exchange {
             return Step::Failed(too_large(payload.len(), PAYLOAD_BYTES).into());
         }
         let Ready { mut route, left } = ready;
+        if let Route::Spot(_) = &route
+            && let Err(error) = self.note_spot(&route)
+        {
+            return Step::Failed(error.into());
+        }
         self.note_flow();
         let mut head = HEAD.take();
         // Links that have just ended, which selection hears of in a moment.
@@ -380,11 +449,11 @@ impl Exchange {
             head.clear();
             let key = self.register(route.id(), cx).map(|key| (key, left));
             self.note_target(route.rid());
-            self.head(&mut head, self.number_at(&route), key, true);
+            self.head(&mut head, &route, key, true);
             if self.traced.is_some() && head.len() + payload.len() > route.max_record() {
                 // Whether a message fits must not depend on who looks.
                 head.clear();
-                self.head(&mut head, self.number_at(&route), key, false);
+                self.head(&mut head, &route, key, false);
             }
             let record = Record { head: &head, payload };
             match route.try_send(record) {
@@ -415,8 +484,8 @@ impl Exchange {
                             }
                             None => return Step::Failed(refusal(Refused::Closed)),
                         },
-                        (_, Route::Link(_)) => return self.wait_for_route(ended, cx),
-                        (_, Route::Own(..)) => return Step::Failed(Outbound::shutting_down().into()),
+                        (_, route) if !route.is_own() => return self.wait_for_route(ended, cx),
+                        _ => return Step::Failed(Outbound::shutting_down().into()),
                     }
                 }
             }
@@ -427,6 +496,7 @@ impl Exchange {
     /// for permits may be what keeps the jobs that hold them from starting.
     fn would_wait_in_vain(&self, route: &Route) -> bool {
         match (route, self.way.send_timeout()) {
+            (Route::Spot(spot), _) => self.would_wait_in_vain(&spot.0),
             (Route::Own(own, Kind::Send), Some(limit)) => own.is_stalled(limit),
             _ => false,
         }
@@ -470,12 +540,12 @@ impl Exchange {
     fn number_at(&self, route: &Route) -> Option<u32> {
         match route {
             Route::Link(peer) => peer.operation(self.way.channel.as_ref(), self.method.packet(), self.method.hash()),
-            Route::Own(..) => None,
+            Route::Own(..) | Route::Spot(_) => None,
         }
     }
 
-    fn head(&self, out: &mut Vec<u8>, number: Option<u32>, request: Option<(Key, u32)>, with_flow: bool) {
-        let operation = match number {
+    fn head(&self, out: &mut Vec<u8>, route: &Route, request: Option<(Key, u32)>, with_flow: bool) {
+        let operation = match self.number_at(route) {
             Some(number) => OperationRef::Number(number),
             None => OperationRef::Named {
                 channel: self.channel().map_or("", ChannelName::as_str),
@@ -483,7 +553,16 @@ impl Exchange {
             },
         };
         let request = request.map(|(key, left)| (key.to_wire(), left));
-        let to_channel = self.way.channel.is_some();
+        let to = match (&self.way.target, route) {
+            (Target::Spot(spot), Route::Spot(route)) => To::Spot {
+                target: route.1.target,
+                id: spot.id.as_str(),
+                activation: route.1.activation.as_deref(),
+            },
+            (Target::Control(_, _, kind), _) => To::Control(*kind),
+            _ if self.way.channel.is_some() => To::Channel,
+            _ => To::Node,
+        };
         let metadata = self.metadata.as_bytes();
         let flow = self
             .traced
@@ -493,7 +572,7 @@ impl Exchange {
         wire::call(
             out,
             &CallHead {
-                to_channel,
+                to,
                 request,
                 operation,
                 metadata,

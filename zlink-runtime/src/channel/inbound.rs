@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::call::{Key, Pending};
 use crate::error::{Error, ErrorKind};
 use crate::execution::{Owner, Rejected};
-use crate::id::{ChannelName, LinkId, MeshName, PacketName};
+use crate::id::{ChannelName, LinkId, MeshName, PacketName, Rid};
 use crate::mesh::{OperationId, Operations, PeerLink, PeerView, Upcall};
 use crate::permit::Permit;
 use crate::transport::CloseReason;
@@ -22,6 +22,7 @@ use super::dispatch::{Dispatch, Refusal};
 use super::drops::Drops;
 use super::filter::{AnyFilter, Filters};
 use super::flow::{self, Flow};
+use super::objects::{Arrival, Arrived};
 use super::outbound::Outbound;
 use super::own::OwnPeer;
 use super::path::ChannelPath;
@@ -55,6 +56,8 @@ pub(crate) struct InboundConfig {
 /// Takes what the links of one scope receive.
 pub(crate) struct Inbound {
     outbound: Outbound,
+    /// None for ClientServer.
+    mesh: Option<MeshName>,
     /// By the number under which peers name them.
     entries: Vec<Arc<Entry>>,
     numbers: FxHashMap<OperationId, usize>,
@@ -176,6 +179,7 @@ impl Inbound {
         }
         Self {
             outbound: config.outbound,
+            mesh: config.mesh,
             entries,
             numbers: ids.into_iter().zip(0..).collect(),
             paths: config.paths,
@@ -217,13 +221,7 @@ impl Inbound {
 
     /// Puts a call in its handler's queue, or answers why not.
     fn call(&self, from: Origin<'_>, record: Bytes, call: wire::Call, permit: Permit, at: Instant) {
-        let reply = call.correlation.map(|correlation| {
-            let route = match from {
-                Origin::Link(peer) => ReplyRoute::Link(peer.clone()),
-                Origin::Own(own) => ReplyRoute::Local(own.clone()),
-            };
-            ReplyTo::new(route, correlation)
-        });
+        let reply = call.correlation.map(|correlation| from.reply(correlation));
         let request = call.correlation.is_some();
         let Some(entry) = self.entry(&record, &call).filter(|entry| entry.handlers.has(request)) else {
             let what = if request { "request" } else { "message" };
@@ -238,10 +236,7 @@ impl Inbound {
                 Refusal { error, reply },
             );
         };
-        let source = match from {
-            Origin::Link(peer) => peer.rid(),
-            Origin::Own(own) => own.rid(),
-        };
+        let source = from.rid();
         let deadline = call
             .timeout_ms
             .map(|millis| at + Duration::from_millis(u64::from(millis)));
@@ -289,6 +284,35 @@ impl Inbound {
     /// Takes a call of this host to its own node: it has a permit, and gets the queue like any other.
     pub(super) fn own_call(&self, own: &Arc<OwnPeer>, record: Bytes, call: wire::Call, permit: Permit, at: Instant) {
         self.call(Origin::Own(own), record, call, permit, at);
+    }
+
+    /// Hands on what is for Spots, or answers that there are none here.
+    fn for_objects(&self, from: Origin<'_>, record: Bytes, what: Arrived, permit: Permit, at: Instant) {
+        let correlation = match what {
+            Arrived::Call(spot) => spot.call.correlation,
+            Arrived::Control(control) => Some(control.correlation),
+            Arrived::Publish(_) => None,
+        };
+        let reply = correlation.map(|correlation| from.reply(correlation));
+        match (self.outbound.objects(), &self.mesh) {
+            (Some(objects), Some(mesh)) => objects.arrived(Arrival {
+                mesh: mesh.clone(),
+                source: from.rid().clone(),
+                record,
+                what,
+                reply,
+                permit,
+                at,
+            }),
+            _ => {
+                let error = Error::not_executed(ErrorKind::NotFound, "this node has no Spots");
+                refuse(&self.drops, "no_handler", "spot", Refusal { error, reply });
+            }
+        }
+    }
+
+    pub(super) fn own_objects(&self, own: &Arc<OwnPeer>, record: Bytes, what: Arrived, permit: Permit, at: Instant) {
+        self.for_objects(Origin::Own(own), record, what, permit, at);
     }
 
     pub(super) fn pending(&self) -> &Pending {
@@ -353,6 +377,23 @@ enum Origin<'a> {
     Own(&'a Arc<OwnPeer>),
 }
 
+impl Origin<'_> {
+    fn rid(&self) -> &Rid {
+        match self {
+            Origin::Link(peer) => peer.rid(),
+            Origin::Own(own) => own.rid(),
+        }
+    }
+
+    fn reply(&self, correlation: u64) -> ReplyTo {
+        let route = match self {
+            Origin::Link(peer) => ReplyRoute::Link((*peer).clone()),
+            Origin::Own(own) => ReplyRoute::Local((*own).clone()),
+        };
+        ReplyTo::new(route, correlation)
+    }
+}
+
 impl Upcall for Inbound {
     fn record(&self, peer: &Arc<PeerLink>, record: Bytes, permit: Option<Permit>, at: Instant) {
         match wire::parse(&record) {
@@ -373,10 +414,15 @@ impl Upcall for Inbound {
                 ),
             },
             Ok(Incoming::Reply(reply)) => self.reply(peer, &record, reply),
-            Ok(_) => peer.close(
-                CloseReason::Protocol("a record of an unknown kind".into()),
-                Duration::ZERO,
-            ),
+            Ok(incoming) => match (Arrived::of(&incoming), &self.mesh, permit) {
+                (Some(what), Some(_), Some(permit)) => {
+                    self.for_objects(Origin::Link(peer), record, what, permit, at);
+                }
+                _ => peer.close(
+                    CloseReason::Protocol("a record of an unknown kind".into()),
+                    Duration::ZERO,
+                ),
+            },
             Err(malformed) => {
                 if !wire::is_completion(&record) && (self.only_calls || permit.is_none()) {
                     // Nothing bounds how many come there, so none is answered.
@@ -461,7 +507,7 @@ impl fmt::Debug for Inbound {
 }
 
 /// Tells whoever waits, and leaves a record.
-fn refuse(drops: &Drops, reason: &'static str, surface: &'static str, refusal: Refusal) {
+pub(crate) fn refuse(drops: &Drops, reason: &'static str, surface: &'static str, refusal: Refusal) {
     let Refusal { error, reply } = refusal;
     if reply.is_none() {
         drops.count(surface, reason);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -11,7 +11,9 @@ use tokio::sync::Notify;
 use crate::call::Pending;
 use crate::error::{Error, ErrorKind};
 use crate::id::{ChannelName, MeshName};
+use crate::mesh::PeerLink;
 
+use super::objects::Objects;
 use super::own::OwnPeer;
 use super::path::{ChannelPath, MeshPath};
 
@@ -52,6 +54,7 @@ struct Inner {
     /// The number of the next handler scope.
     scopes: AtomicU64,
     paths: OnceLock<Paths>,
+    objects: OnceLock<Weak<dyn Objects>>,
 }
 
 struct Paths {
@@ -77,6 +80,7 @@ impl Outbound {
             send_timeout,
             scopes: AtomicU64::new(1),
             paths: OnceLock::new(),
+            objects: OnceLock::new(),
         }))
     }
 
@@ -95,8 +99,28 @@ impl Outbound {
         let _ = self.0.paths.set(Paths { channels, meshes });
     }
 
+    /// Sets who knows the Spots, once, before the first call. It outlives every call of its host.
+    pub(crate) fn set_objects(&self, objects: Weak<dyn Objects>) {
+        let _ = self.0.objects.set(objects);
+    }
+
+    /// Who knows the Spots; `None` where this process has no object role.
+    pub(super) fn objects(&self) -> Option<Arc<dyn Objects>> {
+        self.0.objects.get()?.upgrade()
+    }
+
+    /// The same as the type that it is.
+    pub(crate) fn objects_as<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        self.objects()?.as_any().downcast().ok()
+    }
+
     pub(crate) fn channels(&self) -> impl Iterator<Item = &Arc<ChannelPath>> {
         self.0.paths.get().into_iter().flat_map(|paths| paths.channels.values())
+    }
+
+    /// The nodes that a publish to that channel goes to now; `None` where it leads through no mesh.
+    pub(crate) fn members(&self, name: &ChannelName) -> Option<Vec<Arc<PeerLink>>> {
+        self.channel(name)?.members()
     }
 
     pub(crate) fn path(&self, name: &ChannelName) -> Option<Arc<ChannelPath>> {
@@ -120,7 +144,7 @@ impl Outbound {
         self.0.scopes.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub(super) fn request_timeout(&self) -> Duration {
+    pub(crate) fn request_timeout(&self) -> Duration {
         self.0.request_timeout
     }
 
@@ -143,7 +167,7 @@ impl Outbound {
     }
 
     /// Waits until calls are refused: from outside handlers with the begin of the host's stop, `in_turn` with its end.
-    pub(super) async fn refuses(&self, in_turn: bool) {
+    pub(crate) async fn refuses(&self, in_turn: bool) {
         self.until(|state| state == HostState::Stopped || !in_turn && state != HostState::Serving)
             .await;
     }

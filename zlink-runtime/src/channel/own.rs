@@ -17,6 +17,7 @@ use crate::transport::{BoxFuture, Record, Refused};
 use crate::wire::{self, Incoming};
 
 use super::inbound::Inbound;
+use super::objects::Arrived;
 
 mod lines;
 
@@ -85,8 +86,12 @@ impl OwnPeer {
         let inbound = self.inbound.upgrade().ok_or(Refused::Closed)?;
         match wire::parse(&record) {
             Ok(Incoming::Call(call)) => inbound.own_call(self, record, call, permit, clock::now()),
-            // Nothing else is sent here.
-            _ => return Err(Refused::Closed),
+            Ok(incoming) => match Arrived::of(&incoming) {
+                Some(what) => inbound.own_objects(self, record, what, permit, clock::now()),
+                // Nothing else is sent here.
+                None => return Err(Refused::Closed),
+            },
+            Err(_) => return Err(Refused::Closed),
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 use crate::error::{Error, ErrorKind};
 use crate::id::{ChannelName, LinkId, MeshName, Rid};
-use crate::mesh::{Links, PeerLink, PeerView};
+use crate::mesh::{PeerLink, PeerView, WeakLinks};
 use crate::routing::select::{Candidate, Selector};
 
 /// What leads to the servers.
@@ -251,6 +251,19 @@ impl ChannelPath {
         Error::not_executed(kind, text)
     }
 
+    /// All that can be selected; `None` where it leads through no mesh.
+    pub(super) fn members(&self) -> Option<Vec<Arc<PeerLink>>> {
+        let is_mesh = matches!(self.kind, PathKind::RouteMesh(_));
+        is_mesh.then(|| {
+            self.seen
+                .lock()
+                .candidates
+                .iter()
+                .map(|(.., link)| link.clone())
+                .collect()
+        })
+    }
+
     /// The servers that selection has, and their weights.
     pub(crate) fn targets(&self) -> Vec<(Rid, u16)> {
         self.seen
@@ -266,6 +279,7 @@ impl ChannelPath {
 #[derive(Debug)]
 pub(crate) struct MeshPath {
     pub(crate) name: MeshName,
-    pub(crate) links: Links,
+    /// They hold, through what they tell, the calling side that this is a part of.
+    pub(crate) links: WeakLinks,
     pub(crate) timeouts: Timeouts,
 }

@@ -21,7 +21,7 @@ pub(super) enum ReplyRoute {
 /// A request that must be answered. Dropped without an answer it answers by itself, so that a panic or a forced stop
 /// leaves no caller waiting.
 #[derive(Debug)]
-pub(super) struct ReplyTo {
+pub(crate) struct ReplyTo {
     route: ReplyRoute,
     correlation: u64,
     answered: bool,
@@ -37,12 +37,12 @@ impl ReplyTo {
     }
 
     /// The request's correlation.
-    pub(super) fn correlation(&self) -> u64 {
+    pub(crate) fn correlation(&self) -> u64 {
         self.correlation
     }
 
     /// Answers with a reply. One that cannot be encoded, or is too large for the link, becomes an error, whole.
-    pub(super) fn answer<R: Message>(mut self, reply: &R) -> Result<(), Error> {
+    pub(crate) fn answer<R: Message>(mut self, reply: &R) -> Result<(), Error> {
         self.answered = true;
         let sent = codec::encode(reply, |payload| match &self.route {
             ReplyRoute::Local(own) => own.reply(self.correlation, payload),
@@ -71,8 +71,26 @@ impl ReplyTo {
         Err(failed)
     }
 
+    /// Answers with what another host answered.
+    pub(crate) fn relay(self, payload: &[u8]) {
+        let mut this = self;
+        this.answered = true;
+        let sent = match &this.route {
+            ReplyRoute::Local(own) => own.reply(this.correlation, payload),
+            ReplyRoute::Link(peer) => {
+                let head = wire::reply_head(this.correlation).to_bytes();
+                let head = head.as_slice();
+                this.post(peer, Record { head, payload })
+            }
+        };
+        if let Err(refused) = sent {
+            let text = format!("the reply was not sent: {refused}");
+            this.tell(&Error::unknown(ErrorKind::InternalFailure, text));
+        }
+    }
+
     /// Answers with an error.
-    pub(super) fn fail(mut self, error: &Error) {
+    pub(crate) fn fail(mut self, error: &Error) {
         self.answered = true;
         self.tell(error);
     }

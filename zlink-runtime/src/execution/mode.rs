@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::gate::{Inner, Ready, State};
 use super::owner::Owner;
 use super::queue::Phase;
-use super::{Job, Workers};
+use super::{Job, Workers, WorkersHandle};
 use crate::sync::lock;
 
 /// How the owners of one unit share gates. Chosen where a factory is registered, and never changed.
@@ -74,6 +74,11 @@ impl<J: Job> Unit<J> {
     /// A unit that runs what it admits.
     pub(crate) fn new(workers: &Workers, mode: Mode) -> Self {
         Self::in_phase(workers.ready(), mode, Phase::Open)
+    }
+
+    /// The same, made while the workers run.
+    pub(crate) fn on(workers: &WorkersHandle, mode: Mode) -> Self {
+        Self::in_phase(&workers.0, mode, Phase::Open)
     }
 
     /// A unit that is being restored: it holds what it admits until its [`Arrival`](super::Arrival) opens it.

@@ -20,7 +20,7 @@ use crate::permit::{HostPermits, Permit};
 mod schedule;
 
 use schedule::Schedule;
-pub(crate) use schedule::{Overrun, Tick};
+pub use schedule::{Overrun, Tick};
 
 /// The timers of one host. Clones are the same timers.
 #[derive(Clone)]
@@ -143,6 +143,19 @@ impl Timers {
     /// Ends a timer: no tick starts any more. One that has started goes on. Whether there was one.
     pub(crate) fn cancel(&self, owner: OwnerKey, name: &str) -> bool {
         let removed = self.0.table.lock().remove(&(owner, Arc::from(name)));
+        removed.is_some()
+    }
+
+    /// The same, unless it was registered anew since.
+    pub(crate) fn cancel_generation(&self, owner: OwnerKey, name: &str, generation: u64) -> bool {
+        let key = (owner, Arc::from(name));
+        let mut table = self.0.table.lock();
+        let same = table
+            .timers
+            .get(&key)
+            .is_some_and(|timer| timer.generation == generation);
+        let removed = if same { table.remove(&key) } else { None };
+        drop(table);
         removed.is_some()
     }
 

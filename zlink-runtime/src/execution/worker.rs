@@ -63,6 +63,11 @@ impl Workers {
         &self.ready
     }
 
+    /// What new owners are made with while they run.
+    pub(crate) fn handle(&self) -> WorkersHandle {
+        WorkersHandle(self.ready.clone())
+    }
+
     /// What a watchdog reads: one beat per worker.
     #[cfg(test)]
     pub(super) fn beats(&self) -> &Arc<[Beat]> {
@@ -78,6 +83,10 @@ impl Workers {
         }
     }
 }
+
+/// Leads to the workers of a host, and keeps none of them there.
+#[derive(Clone)]
+pub(crate) struct WorkersHandle(pub(super) Arc<Ready>);
 
 impl Drop for Workers {
     fn drop(&mut self) {

@@ -1,5 +1,6 @@
 //! What a host is told before it starts. Nothing is checked here: start reports every mistake at once.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,6 +60,7 @@ pub struct HostBuilder {
     pub(super) transport: Arc<dyn Transport>,
     pub(super) location: LocationOptions,
     pub(super) random: Random,
+    pub(super) shared: Vec<Box<dyn Any + Send + Sync>>,
 }
 
 impl Default for HostBuilder {
@@ -80,6 +82,7 @@ impl Default for HostBuilder {
             transport: Arc::new(LinkTransport::new(LinkConfig::default())),
             location: LocationOptions::default(),
             random: Random::default(),
+            shared: Vec::new(),
         }
     }
 }
@@ -148,7 +151,7 @@ impl HostBuilder {
         self
     }
 
-    /// How many tasks run handlers; one per thread of the tokio runtime where it is not set.
+    /// How many tasks run handlers, 1 to 4,096; one per thread of the tokio runtime where it is not set.
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = Some(workers);
         self
@@ -195,6 +198,13 @@ impl HostBuilder {
     /// Judges leases by another clock than the machine's. For tests and simulations.
     pub fn boot_clock(mut self, clock: BootClock) -> Self {
         self.location.clock = clock;
+        self
+    }
+
+    /// Hands `value` to every Spot of this host: what its contexts and turns give out as `shared::<T>()`. One of a type; of
+    /// two, the later one.
+    pub fn shared<T: Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.shared.push(Box::new(value));
         self
     }
 

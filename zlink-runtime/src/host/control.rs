@@ -5,7 +5,7 @@ use crate::error::ConfigError;
 use crate::id::{ChannelName, Rid};
 use crate::limit::MAX_WEIGHT;
 use crate::mesh::{Links, PeerState};
-use crate::transport::Endpoint;
+use crate::transport::{Endpoint, InvalidEndpoint};
 
 use super::status::{self, TopologyStatus};
 use super::{Channel, Host, Mesh};
@@ -241,6 +241,7 @@ fn connect(links: &Links, endpoint: &str, expected: Option<Rid>) -> Result<(), C
     if parsed.is_wildcard() || parsed.port() == Some(0) {
         return Err(ConfigError::new(endpoint, "names no one place; give host and port"));
     }
+    parsed.check_usable().map_err(|error| no_endpoint(endpoint, &error))?;
     links.connect(parsed, expected);
     Ok(())
 }
@@ -250,9 +251,11 @@ fn disconnect(links: &Links, endpoint: &str) -> Result<bool, ConfigError> {
 }
 
 fn parse(endpoint: &str) -> Result<Endpoint, ConfigError> {
-    endpoint
-        .parse()
-        .map_err(|error: crate::transport::InvalidEndpoint| ConfigError::new(endpoint, error.to_string()))
+    endpoint.parse().map_err(|error| no_endpoint(endpoint, &error))
+}
+
+fn no_endpoint(endpoint: &str, error: &InvalidEndpoint) -> ConfigError {
+    ConfigError::new(endpoint, error.to_string())
 }
 
 fn intents(links: &Links) -> Vec<IntentStatus> {

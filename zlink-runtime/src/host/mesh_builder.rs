@@ -7,6 +7,7 @@ use crate::id::ChannelName;
 use crate::limit::MESH_MESSAGE_BYTES;
 use crate::mesh::ObjectRole;
 
+use super::objects_builder::ObjectServerBuilder;
 use super::socket::{SocketOptions, socket_methods};
 
 /// Collects what a node of one mesh is and does.
@@ -23,6 +24,7 @@ pub struct MeshBuilder {
     pub(super) node: Vec<NodeServer>,
     pub(super) request_timeout: Option<Duration>,
     pub(super) send_timeout: Option<Duration>,
+    pub(super) objects: ObjectServerBuilder,
 }
 
 impl MeshBuilder {
@@ -40,6 +42,7 @@ impl MeshBuilder {
             socket: SocketOptions::new(MESH_MESSAGE_BYTES),
             request_timeout: None,
             send_timeout: None,
+            objects: ObjectServerBuilder::default(),
         }
     }
 
@@ -47,6 +50,18 @@ impl MeshBuilder {
     pub fn role(mut self, role: ObjectRole) -> Self {
         self.role = role;
         self
+    }
+
+    /// Makes the node one that can have Spots: its Entry Spot, and those that its factories make. It needs a Location Store.
+    pub fn object_server(mut self, configure: impl FnOnce(ObjectServerBuilder) -> ObjectServerBuilder) -> Self {
+        self.role = ObjectRole::Server;
+        self.objects = configure(self.objects);
+        self
+    }
+
+    /// Makes the node one that calls, creates and finds Spots, and has none. It needs a Location Store.
+    pub fn object_client(self) -> Self {
+        self.role(ObjectRole::Client)
     }
 
     /// Gives the node a fixed RID, 1 to 255 bytes. Without it, each start makes a new one. A node that is found through the

@@ -18,9 +18,13 @@ const LINGER: Duration = Duration::from_secs(2);
 
 /// A shutdown that had to end accepted work by force.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the host was stopped by force after {waited:?}: {jobs} accepted jobs had not ended, their callers were told")]
+#[error(
+    "the host was stopped by force after {waited:?}: {jobs} accepted jobs had not ended, their callers were told; \
+     {failed} Spots did not close well"
+)]
 pub struct ShutdownError {
     jobs: usize,
+    failed: usize,
     waited: Duration,
 }
 
@@ -29,6 +33,12 @@ impl ShutdownError {
     #[must_use]
     pub const fn unfinished_jobs(&self) -> usize {
         self.jobs
+    }
+
+    /// Spots whose `on_closing` failed, or was not done in time.
+    #[must_use]
+    pub const fn failed_spots(&self) -> usize {
+        self.failed
     }
 }
 
@@ -121,7 +131,11 @@ impl Inner {
         if jobs == 0 {
             Ok(())
         } else {
-            Err(ShutdownError { jobs, waited })
+            Err(ShutdownError {
+                jobs,
+                failed: 0,
+                waited,
+            })
         }
     }
 
@@ -134,9 +148,16 @@ impl Inner {
         };
         links().for_each(crate::mesh::Links::drain);
         self.queues.iter().for_each(|(queue, closed)| queue.close(*closed));
-        let mut unfinished = 0;
+        if let Some(spots) = &self.spots {
+            spots.seal();
+        }
+        let (mut unfinished, mut failed) = (0, 0);
         for (queue, closed) in &self.queues {
             unfinished += queue.drain(*closed, deadline).await;
+        }
+        if let Some(spots) = &self.spots {
+            let (jobs, spots) = spots.close(deadline).await;
+            (unfinished, failed) = (unfinished + jobs, spots);
         }
         // Calls that were started before may still get their replies.
         let _ = tokio::time::timeout_at(deadline, self.outbound.pending().all_ended()).await;
@@ -159,11 +180,12 @@ impl Inner {
         tracing::info!(
             target: "zlink::runtime", event_id = "zlink.runtime.host.termination_changed", state = "stopped", unfinished
         );
-        if unfinished == 0 {
+        if unfinished + failed == 0 {
             Ok(())
         } else {
             Err(ShutdownError {
                 jobs: unfinished,
+                failed,
                 waited: begin.elapsed(),
             })
         }
@@ -177,6 +199,9 @@ impl Inner {
         self.outbound.set_state(HostState::Stopped);
         if let Some(location) = &self.location {
             location.stop();
+        }
+        if let Some(spots) = &self.spots {
+            spots.abandon();
         }
         self.queues.iter().for_each(|(queue, closed)| queue.stop(*closed));
         for links in self

@@ -10,14 +10,17 @@ use crate::channel::{
     ChannelPath, ChannelServer, Filters, HostState, Inbound, InboundConfig, MeshPath, NodeServer, Outbound, OwnLines,
     OwnPeer, PathKind, Queue, Timeouts,
 };
+use crate::clock;
 use crate::error::{ConfigError, ErrorKind, StartError};
 use crate::execution::Workers;
 use crate::id::{Generation, Rid};
 use crate::limit::DESCRIPTOR_BYTES;
-use crate::mesh::{Links, LinksConfig, NodeInfo, NodeState, ObjectRole, Operations, ReceiveFlow, Scope};
+use crate::location::HostLease;
+use crate::mesh::{Links, LinksConfig, NodeInfo, NodeState, ObjectRole, ObjectServer, Operations, ReceiveFlow, Scope};
 use crate::message::codec;
 use crate::permit::HostPermits;
 use crate::random::Random;
+use crate::spot::{Home, Shared, Spots, SpotsConfig};
 use crate::transport::{Endpoint, Transport};
 
 use super::location::Location;
@@ -45,7 +48,18 @@ struct Ground {
     random: Random,
     queues: Vec<(Queue, ErrorKind)>,
     paths: Vec<Arc<ChannelPath>>,
+    begun: Begun,
     mistakes: Vec<ConfigError>,
+}
+
+/// The links of a start that has not succeeded. It may be given up wherever it waits: then they end with it.
+#[derive(Default)]
+struct Begun(Vec<Links>);
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        self.0.iter().for_each(Links::abandon);
+    }
 }
 
 pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
@@ -55,6 +69,8 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     let (drain_timeout, workers) = (builder.drain_timeout, builder.workers.unwrap_or(threads));
     let (transport, random) = (builder.transport.clone(), builder.random.clone());
     let (watchdog, filters) = (builder.watchdog, builder.filters.clone().into());
+    let mut builder = builder;
+    let shared = Shared::new(std::mem::take(&mut builder.shared));
     let profiles = Profiles {
         jobs: builder.job_profile,
         links: builder.link_profile,
@@ -81,6 +97,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         random,
         queues: Vec::new(),
         paths: Vec::new(),
+        begun: Begun::default(),
         mistakes: Vec::new(),
     };
     if let Some(Err(error)) = watchdog.map(|limit| ground.workers.watch(limit)) {
@@ -90,21 +107,27 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     let lines = OwnLines::new(ground.permits.clone());
     let mut meshes = Vec::new();
     let mut mesh_paths = Vec::new();
-    let (mut published, mut searching) = (Vec::new(), Vec::new());
+    let (mut published, mut searching, mut homes) = (Vec::new(), Vec::new(), Vec::new());
     for mesh in plan.meshes {
         let rid = mesh.rid.clone();
         let timeouts = timeouts(&mesh.registered);
         let connect = mesh.connect.clone();
         let max_record = mesh.registered.socket.max_message;
+        let (role, objects) = (mesh.registered.role, mesh.registered.objects.clone());
+        let rid_prefix = mesh.registered.rid_prefix.clone().unwrap_or_else(|| "node".to_owned());
         let mesh = ground.mesh(mesh).await;
         let path = MeshPath {
             name: mesh.name.clone(),
-            links: mesh.links.clone(),
+            links: mesh.links.downgrade(),
             timeouts,
         };
         if mesh.automatic {
             published.push(mesh.links.clone());
             searching.push(mesh.links.clone());
+        }
+        if role != ObjectRole::None {
+            let run = (rid.clone(), mesh.links.local().generation);
+            homes.push(objects.home(mesh.name.clone(), run, mesh.links.clone(), (role, rid_prefix)));
         }
         let own = OwnPeer::new(rid, &mesh.inbound, max_record, lines.clone());
         mesh_paths.push((Arc::new(path), Arc::new(own)));
@@ -121,10 +144,23 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         channels.push((channel, connect));
     }
     ground.outbound.set_paths(ground.paths.iter().cloned(), mesh_paths);
+    let spots = location
+        .as_ref()
+        .filter(|_| !homes.is_empty() && ground.mistakes.is_empty());
+    let spots = spots.map(|location| ground.spots(location.lease(), shared, homes));
+    if let Some(Err(problem)) = match &spots {
+        Some(spots) => Some(spots.start_entries().await),
+        None => None,
+    } {
+        ground.mistakes.push(ConfigError::new("object_server", problem));
+    }
     if let Some(location) = location.as_mut().filter(|_| ground.mistakes.is_empty()) {
         ground.mistakes.extend(location.publish(published).await.err());
     }
     if !ground.mistakes.is_empty() {
+        if let Some(spots) = &spots {
+            spots.close(clock::now() + FAILED_RELEASE).await;
+        }
         if let Some(location) = &location {
             location.release(FAILED_RELEASE).await;
         }
@@ -170,6 +206,8 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         location.search(searching);
     }
     ground.outbound.set_state(HostState::Serving);
+    // From here on the host ends them.
+    ground.begun.0.clear();
     Ok(Host(Arc::new(Inner {
         runtime: ground.runtime,
         outbound: ground.outbound,
@@ -183,12 +221,26 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         tasks,
         drain_timeout,
         location,
+        spots,
         stopping: shutdown::Stopping::default(),
         sequence: Sequence::default(),
     })))
 }
 
 impl Ground {
+    fn spots(&self, lease: Arc<HostLease>, shared: Shared, homes: Vec<Home>) -> Spots {
+        Spots::new(SpotsConfig {
+            outbound: self.outbound.clone(),
+            permits: self.permits.clone(),
+            workers: self.workers.handle(),
+            runtime: self.runtime.clone(),
+            random: self.random.clone(),
+            lease,
+            shared,
+            homes,
+        })
+    }
+
     /// `closed` is what a call is told that comes while this host drains.
     fn queue(&mut self, limit: usize, closed: ErrorKind) -> Queue {
         let queue = Queue::new(&self.workers, limit);
@@ -225,7 +277,7 @@ impl Ground {
         };
         self.mistakes
             .extend(problem.map(|problem| ConfigError::new(place, problem)));
-        Links::new(LinksConfig {
+        let links = Links::new(LinksConfig {
             info,
             transport: self.transport.clone(),
             permits: self.permits.clone(),
@@ -236,7 +288,9 @@ impl Ground {
             upcall,
             runtime: self.runtime.clone(),
             random: self.random.clone(),
-        })
+        });
+        self.begun.0.push(links.clone());
+        links
     }
 
     /// Binds; a failure is a mistake like the others, and the endpoint that was asked for stands in.
@@ -320,6 +374,7 @@ impl Ground {
             max_message: registered.socket.max_message,
             state: NodeState::Serving,
             operations: Operations::default(),
+            objects: registered.objects.published(),
         };
         let links = self.links(info, budgets, inbound.clone());
         let endpoint = self.listen(format!("mesh {:?}", name.as_str()), &links, listen).await;
@@ -356,6 +411,7 @@ impl Ground {
                 max_message,
                 state: NodeState::Serving,
                 operations: Operations::default(),
+                objects: ObjectServer::default(),
             })
         };
         let inbound = |ground: &Self, channels: Vec<_>, paths| {

@@ -7,11 +7,11 @@ use crate::channel::{ChannelServer, Handler};
 use crate::clock;
 use crate::error::ConfigError;
 use crate::id::{ChannelName, MAX_ID_BYTES, MeshName, Rid};
-use crate::limit::{LEAST_MESSAGE_BYTES, MAX_WEIGHT, MIN_RECEIVE_BUDGET_BYTES, PAYLOAD_BYTES};
+use crate::limit::{LEAST_MESSAGE_BYTES, MAX_WEIGHT, MIN_RECEIVE_BUDGET_BYTES, PAYLOAD_BYTES, WORKERS};
 use crate::mesh::ObjectRole;
 use crate::permit::PermitLimits;
 use crate::random::Random;
-use crate::transport::Endpoint;
+use crate::transport::{Endpoint, InvalidEndpoint};
 
 use super::location::LocationPlan;
 use super::socket::SocketOptions;
@@ -85,9 +85,14 @@ pub(super) fn validate(host: HostBuilder) -> Result<Plan, Vec<ConfigError>> {
             mistakes.check("host", clock::timeout(what, timeout));
         }
     }
-    if host.workers == Some(0) {
-        mistakes.add("host", "0 workers run no handler; give at least 1");
+    match host.workers {
+        Some(0) => mistakes.add("host", "0 workers run no handler; give at least 1"),
+        Some(count) if count > WORKERS => {
+            mistakes.add("host", format!("{count} workers are too many; give at most {WORKERS}"));
+        }
+        _ => {}
     }
+    mistakes.check("host", host.transport.check());
     one_path_per_channel(&host, &mut mistakes);
     let location = host.location.plan(&mut mistakes);
     let store = location.is_some();
@@ -210,6 +215,7 @@ fn mesh_plan(mesh: MeshBuilder, store: bool, random: &Random, mistakes: &mut Mis
             );
         }
     }
+    mesh.objects.mistakes(&place, &mesh, mistakes);
     for name in repeated(mesh.servers.iter().map(|server| &server.channel).chain(&mesh.clients)) {
         let problem = format!(
             "takes part twice in channel {:?}; a node is its Server or its Client, once",
@@ -391,8 +397,14 @@ fn common_mistakes(place: &str, socket: &SocketOptions, mistakes: &mut Mistakes)
     }
 }
 
+fn usable(endpoint: &str) -> Result<Endpoint, InvalidEndpoint> {
+    let endpoint: Endpoint = endpoint.parse()?;
+    endpoint.check_usable()?;
+    Ok(endpoint)
+}
+
 fn listen_plan(place: &str, endpoint: &str, advertise: Option<&str>, mistakes: &mut Mistakes) -> Option<Listen> {
-    let endpoint = mistakes.check(place, endpoint.parse::<Endpoint>())?;
+    let endpoint = mistakes.check(place, usable(endpoint))?;
     match advertise {
         None if endpoint.is_wildcard() => {
             let problem = format!("listens on every address ({endpoint}); say with advertise(…) which one peers dial");
@@ -425,7 +437,7 @@ fn connect_plan(
     let mut plan = Vec::new();
     let mut right = true;
     for (endpoint, rid) in connect {
-        let endpoint = match endpoint.parse::<Endpoint>() {
+        let endpoint = match usable(endpoint) {
             Ok(endpoint) if endpoint.is_wildcard() || endpoint.port() == Some(0) => {
                 mistakes.add(
                     place,

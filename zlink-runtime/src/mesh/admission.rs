@@ -93,6 +93,7 @@ pub(super) fn needs_no_link(local: &NodeInfo, peer: &NodeInfo) -> bool {
 mod tests {
     use super::*;
     use crate::id::{ChannelName, Generation, MeshName};
+    use crate::mesh::ObjectServer;
     use crate::mesh::info::{NodeState, Operations};
     use crate::transport::{Lanes, SocketType};
 
@@ -112,6 +113,7 @@ mod tests {
             max_message: 1 << 20,
             state: NodeState::Serving,
             operations: Operations::default(),
+            objects: ObjectServer::default(),
         }
     }
 

@@ -7,6 +7,8 @@ use crate::limit::{DESCRIPTOR_CHANNELS, DESCRIPTOR_OPERATIONS, ENDPOINT_BYTES, L
 use crate::message::codec;
 use crate::wire::{self, RecordKind};
 
+use super::objects::ObjectServer;
+
 pub(crate) use crate::wire::NodeState;
 
 /// What a MeshNode may do with Spots and Actors.
@@ -167,6 +169,8 @@ pub(crate) struct NodeInfo {
     pub(crate) max_message: usize,
     pub(crate) state: NodeState,
     pub(crate) operations: Operations,
+    /// Of an Object Server.
+    pub(crate) objects: ObjectServer,
 }
 
 /// Why a description is refused: the closed reason, and a text for people.
@@ -223,6 +227,7 @@ impl NodeInfo {
                 })
                 .collect(),
             minor: wire::MINOR,
+            objects: (self.role == ObjectRole::Server).then(|| self.objects.to_wire()),
         }
     }
 
@@ -307,6 +312,11 @@ impl NodeInfo {
             max_message: usize::try_from(hello.max_message).unwrap_or(usize::MAX),
             state: hello.state,
             operations: Operations::new(operations.collect::<Result<_, _>>().map_err(bad_id)?).map_err(invalid)?,
+            objects: hello
+                .objects
+                .map(ObjectServer::from_wire)
+                .transpose()?
+                .unwrap_or_default(),
         })
     }
 

@@ -12,7 +12,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
 use crate::clock;
-use crate::id::{ChannelName, LinkId, Rid};
+use crate::id::{ChannelName, Generation, LinkId, Rid, SpotId};
 use crate::limit::{DESCRIPTOR_BYTES, REQUEST_TIMEOUT};
 use crate::message::codec;
 use crate::permit::HostPermits;
@@ -30,7 +30,7 @@ use super::intent::{self, Intent};
 use super::peer::PeerLink;
 use super::sink::LinkSink;
 use super::table::{Placed, Table};
-use super::{PeerState, Upcall};
+use super::{PeerState, Placement, Upcall};
 
 /// How often links are looked at.
 pub(super) const TICK: Duration = Duration::from_secs(1);
@@ -85,6 +85,10 @@ pub(super) struct Inner {
     early: Mutex<Option<Vec<Arc<dyn Link>>>>,
 }
 
+/// The same for who must not keep them alive.
+#[derive(Clone)]
+pub(crate) struct WeakLinks(Weak<Inner>);
+
 /// Where a peer is.
 #[derive(Clone, Debug)]
 pub(crate) enum Lookup {
@@ -132,6 +136,10 @@ impl Links {
             }
         }));
         Self(inner)
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakLinks {
+        WeakLinks(self.0.this.clone())
     }
 
     /// Binds. Links are accepted, and wait for [`Links::open`]. `advertise` makes, of what was bound, the endpoint that peers are told.
@@ -255,6 +263,19 @@ impl Links {
             }
             changed.await;
         }
+    }
+
+    /// The nodes that can have Spots and may be given new ones now, by RID; this one is not among them.
+    pub(crate) fn placements(&self) -> Vec<Placement> {
+        self.0.table.lock().placements()
+    }
+
+    /// From here on this node has that Entry Spot. Told before it is open: no peer was told anything yet.
+    pub(crate) fn set_entry(&self, id: SpotId) {
+        self.change(|info| {
+            info.objects.entry = Some(id);
+            true
+        });
     }
 
     /// What this side says of itself.
@@ -397,6 +418,19 @@ impl Links {
 impl fmt::Debug for Links {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Links").field(&self.0.local.lock().scope).finish()
+    }
+}
+
+impl WeakLinks {
+    /// `None` once their host is gone.
+    pub(crate) fn upgrade(&self) -> Option<Links> {
+        self.0.upgrade().map(Links)
+    }
+}
+
+impl fmt::Debug for WeakLinks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("WeakLinks").finish_non_exhaustive()
     }
 }
 
@@ -582,14 +616,15 @@ impl Inner {
         manual(rid) || self.discovered.names(rid)
     }
 
-    /// Waits until no link to that peer is in use. One that retires takes nothing new, and may take as long to end as
-    /// a peer likes: nobody is to wait for a link meanwhile.
-    pub(super) async fn until_no_link_to(&self, rid: &Rid) {
+    /// Waits until no link to that run of a peer is in use. One that retires takes nothing new, and may take as long to
+    /// end as a peer likes: nobody is to wait for a link meanwhile.
+    pub(super) async fn until_no_link_to(&self, rid: &Rid, run: Generation) {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
-            if !matches!(self.table.lock().find(rid), Some(Some(_))) {
+            let linked = matches!(self.table.lock().find(rid), Some(Some(used)) if used.generation() == run);
+            if !linked {
                 return;
             }
             changed.await;

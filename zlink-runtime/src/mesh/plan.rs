@@ -53,8 +53,8 @@ fn need(local: &NodeInfo, peer: &NodeInfo) -> Need {
 mod tests {
     use super::*;
     use crate::id::{ChannelName, Generation, MeshName};
-    use crate::mesh::ObjectRole;
     use crate::mesh::info::{NodeState, Operations};
+    use crate::mesh::{ObjectRole, ObjectServer};
 
     fn node(rid: &str, port: u16) -> NodeInfo {
         NodeInfo {
@@ -69,6 +69,7 @@ mod tests {
             max_message: 1 << 20,
             state: NodeState::Serving,
             operations: Operations::default(),
+            objects: ObjectServer::default(),
         }
     }
 

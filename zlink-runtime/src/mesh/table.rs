@@ -10,9 +10,9 @@ use crate::wire::{RejectReason, Update};
 
 use crate::limit::LOST_PEERS;
 
-use super::PeerView;
 use super::info::{NodeInfo, Refusal, channels_from_wire};
 use super::peer::PeerLink;
+use super::{ObjectRole, PeerView, Placement};
 
 /// Generations of one RID that are remembered as ended.
 const ENDED_GENERATIONS: usize = 8;
@@ -235,6 +235,20 @@ impl Table {
     pub(super) fn next_view(&mut self) -> (u64, Vec<PeerView>) {
         self.version += 1;
         (self.version, self.view())
+    }
+
+    /// The linked peers that can have Spots and take new work, by RID.
+    pub(super) fn placements(&self) -> Vec<Placement> {
+        let able = self.peers.values().filter(|entry| {
+            let info = &entry.info;
+            entry.ready.is_some() && info.role == ObjectRole::Server && !info.is_draining()
+        });
+        able.map(|entry| Placement {
+            rid: entry.info.rid.clone(),
+            generation: entry.info.generation,
+            objects: entry.info.objects.clone(),
+        })
+        .collect()
     }
 
     /// The peers as selection sees them.

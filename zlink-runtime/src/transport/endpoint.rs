@@ -80,6 +80,10 @@ impl Endpoint {
     /// Where `host` is none.
     pub fn with_host(&self, host: &str) -> Result<Self, InvalidEndpoint> {
         match self.scheme {
+            Scheme::Tcp { .. } if host.matches(':').count() == 1 => Err(InvalidEndpoint {
+                text: shown(host),
+                problem: "give the host alone, without a port",
+            }),
             Scheme::Tcp { port } if host.contains(':') && !host.starts_with('[') => {
                 format!("{TCP}[{host}]:{port}").parse()
             }
@@ -99,6 +103,17 @@ impl Endpoint {
         self.host().is_some_and(unspecified)
     }
 
+    /// Checks that a socket of this system can have it: a Unix path has far less room than an endpoint.
+    pub(crate) fn check_usable(&self) -> Result<(), InvalidEndpoint> {
+        match self.path().map(std::os::unix::net::SocketAddr::from_pathname) {
+            Some(Err(_)) => Err(InvalidEndpoint {
+                text: shown(&self.text),
+                problem: "the path is longer than a Unix socket can have, which is about 100 bytes",
+            }),
+            _ => Ok(()),
+        }
+    }
+
     /// Checks that others can dial it: an advertised endpoint, a descriptor's, or a manual peer's.
     ///
     /// # Errors
@@ -116,6 +131,11 @@ impl Endpoint {
             problem,
         })
     }
+}
+
+/// As much of a text as a message shows.
+fn shown(text: &str) -> String {
+    text.chars().take(100).collect()
 }
 
 /// The problem of a host, if it has one.
@@ -190,10 +210,10 @@ impl std::str::FromStr for Endpoint {
                 text: text.to_owned(),
                 scheme,
             }),
-            Err(problem) => {
-                let shown = text.chars().take(100).collect();
-                Err(InvalidEndpoint { text: shown, problem })
-            }
+            Err(problem) => Err(InvalidEndpoint {
+                text: shown(text),
+                problem,
+            }),
         }
     }
 }
@@ -283,6 +303,8 @@ mod tests {
             "tcp://host:7"
         );
         assert!(endpoint("tcp://*:7").with_host("a b").is_err());
+        let refused = endpoint("tcp://*:7").with_host("host:7001").unwrap_err().to_string();
+        assert_eq!(refused, "endpoint \"host:7001\": give the host alone, without a port");
         let ipc = endpoint("ipc:///tmp/x:1");
         assert_eq!((ipc.host(), ipc.port(), ipc.path()), (None, None, Some("/tmp/x:1")));
         assert_eq!(ipc.with_port(9), ipc);
@@ -302,6 +324,13 @@ mod tests {
         for dialled in ["tcp://host:1", "tcp://0.0.0.1:1", "ipc://x"] {
             assert_eq!(endpoint(dialled).check_dialable(), Ok(()));
         }
+    }
+
+    #[test]
+    fn a_path_that_is_too_long_can_be_read_and_not_used() {
+        assert_eq!(endpoint("ipc:///tmp/a.sock").check_usable(), Ok(()));
+        let long = endpoint(&format!("ipc:///tmp/{}", "x".repeat(200)));
+        assert!(long.check_usable().is_err());
     }
 
     proptest! {

@@ -27,6 +27,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::zmtp::Security;
 use super::{Acceptor, BoxFuture, Endpoint, Link, Listener, Offer, Transport, TransportError};
+use crate::error::ArgumentError;
 use crate::id::LinkId;
 use crate::limit::LISTENER_CONNECTIONS;
 
@@ -35,7 +36,7 @@ use crate::limit::LISTENER_CONNECTIONS;
 pub struct LinkConfig {
     /// How connections prove who may use them; the same on both sides.
     pub security: Security,
-    /// The most connections that one listener holds; others wait to be accepted.
+    /// The most connections that one listener holds, at least two, as a link takes; others wait to be accepted.
     pub connections: usize,
 }
 
@@ -81,6 +82,16 @@ impl LinkTransport {
 }
 
 impl Transport for LinkTransport {
+    fn check(&self) -> Result<(), ArgumentError> {
+        match self.config.connections {
+            2.. => Ok(()),
+            few => {
+                let problem = format!("a listener may hold {few}, and a link takes two; give at least 2");
+                Err(ArgumentError::new("connections", problem))
+            }
+        }
+    }
+
     fn bind<'a>(
         &'a self,
         endpoint: &'a Endpoint,

@@ -42,6 +42,16 @@ rt::enumeration! {
         ChannelSend = 18,
         /// A request to a channel's server. Head: `RequestHead`.
         ChannelRequest = 19,
+        /// One way, to a Spot. Head: `SendHead`; before the payload stand a `SpotTarget` and the Spot's ID. Between nodes only.
+        SpotSend = 20,
+        /// A request to a Spot. Head: `RequestHead`; then as `spot_send`. Between nodes only.
+        SpotRequest = 21,
+        /// Asks a node to create a User Spot. Head: `RequestHead`. Payload: `SpotCreate`; the reply's: `SpotCreated`. Between nodes only.
+        SpotCreate = 22,
+        /// Asks a node to close a User Spot of its own. Head: `RequestHead`. Payload: `SpotClose`; the reply's: `SpotClosed`. Between nodes only.
+        SpotClose = 23,
+        /// One way, to all Spots of a node that subscribe. Head: `SendHead`; before the payload stands the topic. Between nodes only.
+        SpotPublish = 24,
         /// The one terminal of a request. Head: `ReplyHead`.
         Reply = 32,
     }
@@ -122,6 +132,17 @@ rt::enumeration! {
         /// The application refused it.
         Rejected = 2,
         Failed = 3,
+    }
+}
+
+rt::enumeration! {
+    /// How the creation of a User Spot ended, other than by an error.
+    pub enum SpotOutcome: u8 [1] {
+        Unspecified = 0,
+        Existing = 1,
+        Created = 2,
+        /// The application refused it.
+        Rejected = 3,
     }
 }
 
@@ -210,6 +231,18 @@ rt::structure! {
     }
 }
 
+rt::structure! {
+    /// Which owner a record to a Spot means. The Spot's ID follows: `[u8 length][bytes]`.
+    pub struct SpotTarget [24, 8] {
+        /// Of the incarnation that the sender knows; 0 where it knows none.
+        generation: u64 => 0,
+        /// Of its owner, within that incarnation.
+        owner_generation: u64 => 8,
+        /// The generation of its owner's lease.
+        lease: u64 => 16,
+    }
+}
+
 rt::message! {
     /// What a side says of itself when a link begins.
     #[derive(Default)]
@@ -240,7 +273,9 @@ rt::message! {
         operations: rt::Vec<Operation> => list(12, "operations").max(65535),
         /// Protocol minor, for diagnosis.
         minor: u16 => inline(13, "minor"),
-    } slots [generation revision max_message scope rid channels endpoint security_identity capabilities operations minor topology role state]
+        /// What Spots it can have; of an Object Server only.
+        objects: rt::Option<ObjectServer> => value(14, "objects"),
+    } slots [generation revision max_message scope rid channels endpoint security_identity capabilities operations objects minor topology role state]
 }
 
 rt::message! {
@@ -250,6 +285,101 @@ rt::message! {
         name: rt::String => string(0, "name").required().max(255),
         weight: u16 => inline(1, "weight"),
     } slots [name weight]
+}
+
+rt::message! {
+    /// What objects a node can have.
+    #[derive(Default)]
+    "zlink.wire.ObjectServer" => pub struct ObjectServer {
+        types: rt::Vec<ObjectType> => list(0, "types").max(1024),
+        /// Its share of new objects; 0 takes none.
+        placement_weight: u16 => inline(1, "placement_weight"),
+        /// The ID of its Entry Spot, once there is one.
+        entry: rt::String => string(2, "entry").max(255),
+    } slots [types entry placement_weight]
+}
+
+rt::message! {
+    /// A type of objects that a node has a factory for.
+    #[derive(Default)]
+    "zlink.wire.ObjectType" => pub struct ObjectType {
+        kind: SpotKind => inline(0, "kind"),
+        stable_type: rt::String => string(1, "stable_type").required().max(255),
+    } slots [stable_type kind]
+}
+
+rt::message! {
+    /// What a record to a Spot carries that may activate it: it follows the ID as `[u16 length][message]`.
+    #[derive(Default)]
+    "zlink.wire.SpotActivation" => pub struct SpotActivation {
+        stable_type: rt::String => string(0, "stable_type").required().max(255),
+        mesh: rt::String => string(1, "mesh").required().max(255),
+        /// The run of the node that it is sent to.
+        target_lifecycle: u64 => inline(2, "target_lifecycle"),
+        /// The RID of the node that sends it.
+        source: rt::Vec<u8> => bytes(3, "source").required().max(255),
+        /// The run of that node.
+        source_lifecycle: u64 => inline(4, "source_lifecycle"),
+        /// Names this activation for ever. Never all 0.
+        operation: rt::Vec<u8> => bytes(5, "operation").required().max(16),
+    } slots [target_lifecycle source_lifecycle stable_type mesh source operation]
+}
+
+rt::message! {
+    /// The payload of a `spot_create`.
+    #[derive(Default)]
+    "zlink.wire.SpotCreate" => pub struct SpotCreate {
+        id: rt::String => string(0, "id").required().max(255),
+        stable_type: rt::String => string(1, "stable_type").required().max(255),
+        mesh: rt::String => string(2, "mesh").required().max(255),
+        /// The run of the node that it is sent to.
+        target_lifecycle: u64 => inline(3, "target_lifecycle"),
+        /// The RID of the node that sends it.
+        source: rt::Vec<u8> => bytes(4, "source").required().max(255),
+        /// The run of that node.
+        source_lifecycle: u64 => inline(5, "source_lifecycle"),
+        /// Names this creation for ever. Never all 0.
+        operation: rt::Vec<u8> => bytes(6, "operation").required().max(16),
+        /// What the factory is given.
+        request: rt::Vec<u8> => bytes(7, "request").max(1048576),
+    } slots [target_lifecycle source_lifecycle id stable_type mesh source operation request]
+}
+
+rt::message! {
+    /// The reply to a `spot_create`.
+    #[derive(Default)]
+    "zlink.wire.SpotCreated" => pub struct SpotCreated {
+        outcome: SpotOutcome => inline(0, "outcome"),
+        /// Of the Spot that is there now; 0 where there is none.
+        generation: u64 => inline(1, "generation"),
+        /// Of the node that has it.
+        mesh: rt::String => string(2, "mesh").max(255),
+        /// The RID of that node.
+        node: rt::Vec<u8> => bytes(3, "node").max(255),
+        /// What its factory answered.
+        reply: rt::Vec<u8> => bytes(4, "reply").max(1048576),
+    } slots [generation mesh node reply outcome]
+}
+
+rt::message! {
+    /// The payload of a `spot_close`.
+    #[derive(Default)]
+    "zlink.wire.SpotClose" => pub struct SpotClose {
+        id: rt::String => string(0, "id").required().max(255),
+        /// Of the incarnation to close.
+        generation: u64 => inline(1, "generation"),
+        /// The run of the node that it is sent to.
+        target_lifecycle: u64 => inline(2, "target_lifecycle"),
+    } slots [generation target_lifecycle id]
+}
+
+rt::message! {
+    /// The reply to a `spot_close`.
+    #[derive(Default)]
+    "zlink.wire.SpotClosed" => pub struct SpotClosed {
+        /// Whether that Spot was there and is gone now.
+        closed: bool => inline(0, "closed"),
+    } slots [closed]
 }
 
 rt::message! {

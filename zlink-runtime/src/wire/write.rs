@@ -4,13 +4,42 @@ use crate::error::{Error, Execution};
 use crate::message::codec::{ByteArray, Inline};
 
 use super::{
-    FLAG_CONTENT_TYPE, FLAG_FLOW, FLAG_METADATA, FLOW_BYTES, FlowHead, MAJOR, NAMED, ProbeHead, RecordHead, RecordKind,
-    ReplyHead, RequestHead, SendHead,
+    FLAG_ACTIVATION, FLAG_CONTENT_TYPE, FLAG_FLOW, FLAG_METADATA, FLOW_BYTES, FlowHead, MAJOR, NAMED, ProbeHead,
+    RecordHead, RecordKind, ReplyHead, RequestHead, SendHead, SpotTarget,
 };
+
+/// Whom a call is for.
+#[derive(Clone, Copy)]
+pub(crate) enum To<'a> {
+    Node,
+    Channel,
+    /// The ID has at most 255 bytes, as its type checks. An activation is encoded, of at most 2 KiB.
+    Spot {
+        target: SpotTarget,
+        id: &'a str,
+        activation: Option<&'a [u8]>,
+    },
+    /// What a node is asked to do with its Spots: a request.
+    Control(RecordKind),
+}
+
+impl To<'_> {
+    fn kind(&self, request: bool) -> RecordKind {
+        match (self, request) {
+            (To::Node, false) => RecordKind::NodeSend,
+            (To::Node, true) => RecordKind::NodeRequest,
+            (To::Channel, false) => RecordKind::ChannelSend,
+            (To::Channel, true) => RecordKind::ChannelRequest,
+            (To::Spot { .. }, false) => RecordKind::SpotSend,
+            (To::Spot { .. }, true) => RecordKind::SpotRequest,
+            (To::Control(kind), _) => *kind,
+        }
+    }
+}
 
 /// What a call's head says.
 pub(crate) struct CallHead<'a> {
-    pub(crate) to_channel: bool,
+    pub(crate) to: To<'a>,
     /// Correlation and remaining milliseconds, for a request.
     pub(crate) request: Option<(u64, u32)>,
     pub(crate) operation: OperationRef<'a>,
@@ -45,32 +74,28 @@ pub(crate) fn call(out: &mut Vec<u8>, head: &CallHead<'_>) {
     if head.flow.is_some() {
         flags |= FLAG_FLOW;
     }
+    if let To::Spot {
+        activation: Some(_), ..
+    } = head.to
+    {
+        flags |= FLAG_ACTIVATION;
+    }
     let operation = match head.operation {
         OperationRef::Number(number) => number,
         OperationRef::Named { .. } => NAMED,
     };
+    let kind = head.to.kind(head.request.is_some()).to_wire();
     match head.request {
         None => {
-            let kind = if head.to_channel {
-                RecordKind::ChannelSend
-            } else {
-                RecordKind::NodeSend
-            };
             let head = SendHead {
                 major: MAJOR,
-                kind: kind.to_wire(),
+                kind,
                 flags,
                 operation,
             };
             append(out, &head);
         }
         Some((correlation, timeout_ms)) => {
-            let kind = if head.to_channel {
-                RecordKind::ChannelRequest
-            } else {
-                RecordKind::NodeRequest
-            };
-            let kind = kind.to_wire();
             append(
                 out,
                 &RequestHead {
@@ -101,13 +126,22 @@ pub(crate) fn call(out: &mut Vec<u8>, head: &CallHead<'_>) {
     if let Some(flow) = &head.flow {
         out.extend_from_slice(flow);
     }
+    if let To::Spot { target, id, activation } = head.to {
+        append(out, &target);
+        short(out, id.as_bytes());
+        if let Some(activation) = activation {
+            let length = u16::try_from(activation.len()).unwrap_or(u16::MAX);
+            out.extend_from_slice(&length.to_le_bytes());
+            out.extend_from_slice(activation);
+        }
+    }
 }
 
-fn append<T: Inline>(out: &mut Vec<u8>, head: &T) {
+pub(super) fn append<T: Inline>(out: &mut Vec<u8>, head: &T) {
     out.extend_from_slice(head.to_bytes().as_slice());
 }
 
-fn short(out: &mut Vec<u8>, text: &[u8]) {
+pub(super) fn short(out: &mut Vec<u8>, text: &[u8]) {
     let length = u8::try_from(text.len()).unwrap_or(u8::MAX);
     out.push(length);
     out.extend_from_slice(text);

@@ -12,6 +12,7 @@ mod kit;
 
 mod attack;
 mod channel;
+mod corners;
 mod errors;
 mod execution;
 mod figures;

@@ -250,3 +250,106 @@ async fn an_endpoint_stands_in_the_descriptor_of_its_kind_and_nowhere_else() {
     assert_eq!(found, 2);
     host.shutdown().await.unwrap();
 }
+
+/// A start is a future: who gives it up has started nothing.
+///
+/// REQ: NET-1003
+#[tokio::test]
+async fn a_start_that_is_given_up_leaves_nothing() {
+    let store = MemoryStore::new();
+    for begun in 1..8 {
+        let line = Line::new(&store);
+        let port = free_port();
+        let listen = format!("tcp://127.0.0.1:{port}");
+        let start = server(line.clone(), "s")
+            .mesh("other", |mesh| mesh.listen(listen))
+            .start();
+        // It is given up with the write that it waits for then.
+        let given_up = async {
+            while line.counts().writes < begun {
+                tokio::task::yield_now().await;
+            }
+            line.set(Mode::Hangs);
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        };
+        let started = tokio::select! {
+            end = start => Some(end.unwrap()),
+            () = given_up => None,
+        };
+        line.set(Mode::Whole);
+        let was_started = started.is_some();
+        if let Some(host) = started {
+            host.shutdown().await.unwrap();
+        }
+        let free = crate::kit::within(std::time::Duration::from_secs(3), async {
+            while std::net::TcpListener::bind(("127.0.0.1", port)).is_err() {
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
+        });
+        assert!(
+            free.await.is_some(),
+            "given up at write {begun}, its port is bound still"
+        );
+        if was_started {
+            break;
+        }
+    }
+}
+
+/// A store of somebody else, which has a mistake: it panics once.
+#[derive(Debug)]
+struct Panics(MemoryStore, Arc<AtomicU64>);
+
+const WRITE: u64 = 1;
+const READ: u64 = 2;
+
+impl Panics {
+    fn pass(&self, operation: u64) {
+        let armed = self
+            .1
+            .compare_exchange(operation, 0, Ordering::AcqRel, Ordering::Acquire);
+        assert!(armed.is_err(), "a mistake of the provider");
+    }
+}
+
+impl LocationStore for Panics {
+    fn read_many<'a>(&'a self, keys: &'a [Key]) -> BoxFuture<'a, Result<ReadMany, StoreError>> {
+        Box::pin(async move {
+            self.pass(READ);
+            self.0.read_many(keys).await
+        })
+    }
+    fn write<'a>(&'a self, batch: &'a Batch) -> BoxFuture<'a, Result<Written, StoreError>> {
+        Box::pin(async move {
+            self.pass(WRITE);
+            self.0.write(batch).await
+        })
+    }
+    fn scan<'a>(&'a self, scan: &'a Scan) -> BoxFuture<'a, Result<Scanned, StoreError>> {
+        self.0.scan(scan)
+    }
+}
+
+/// A provider that panics has failed like one that answers an error: the host goes on with it, renews its lease and reads
+/// its lists.
+///
+/// REQ: LS-102, LS-105
+#[tokio::test]
+async fn a_provider_that_panics_once_is_used_again() {
+    for operation in [WRITE, READ] {
+        let (store, armed) = (MemoryStore::new(), Arc::new(AtomicU64::new(0)));
+        let host = caller(Panics(store.clone(), armed.clone()), "a").location_timing(SHORT);
+        let host = host.start().await.unwrap();
+        crate::kit::settle(&host).await;
+        armed.store(operation, Ordering::Release);
+        crate::kit::until("the panic", || armed.load(Ordering::Acquire) == 0).await;
+        tokio::time::sleep(SHORT.lease_ttl + SHORT.fencing_margin).await;
+        crate::kit::until("it goes on", || {
+            let status = host.status().location.unwrap();
+            let current = status.list_age.is_some_and(|age| age < Duration::from_secs(2));
+            current && crate::kit::admits(&host) && status.state == zlink_runtime::LocationState::Ready
+        })
+        .await;
+        host.shutdown().await.unwrap();
+    }
+}

@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use tempfile::TempDir;
-use zlink_runtime::location::{LocationStore, RedisStore, SqliteStore, StoreError, StoreSource};
+use zlink_runtime::location::{
+    Batch, LocationStore, MemoryStore, Mutation, RedisStore, SqliteStore, StoreError, StoreSource,
+};
 
 use crate::kit::{batch, key, put, value, write};
 use crate::server::Server;
@@ -76,4 +78,50 @@ fn a_mistyped_address_keeps_its_secret() {
     }
     let file = StoreSource::from("sqlite://me@home/a.db?");
     assert!(file.check().unwrap_err().to_string().contains("me@home"));
+}
+
+/// The longest time that can be given is no time at which anything breaks.
+///
+/// REQ: LS-065
+#[tokio::test]
+async fn an_endless_timeout_is_one() {
+    let folder = TempDir::new().unwrap();
+    let file = SqliteStore::open_with_timeout(folder.path().join("s.db"), Duration::MAX).await;
+    let file = file.unwrap();
+    assert!(write(&file, &batch([], [put("a", "1")])).await.unwrap().is_some());
+    let server = Server::new();
+    let store = RedisStore::open_with_timeout(&server.address(), "a", Duration::MAX).await;
+    let store = store.unwrap();
+    assert!(write(&store, &batch([], [put("a", "1")])).await.unwrap().is_some());
+}
+
+/// What is to be kept for as long as can be said is there.
+///
+/// REQ: LS-060
+#[tokio::test]
+async fn an_endless_retention_is_one() {
+    let folder = TempDir::new().unwrap();
+    let server = Server::new();
+    let stores: [Box<dyn LocationStore>; 3] = [
+        Box::new(MemoryStore::new()),
+        Box::new(SqliteStore::open(folder.path().join("s.db")).await.unwrap()),
+        Box::new(RedisStore::open(&server.address(), "a").await.unwrap()),
+    ];
+    for store in stores {
+        for retention in [
+            Duration::MAX,
+            Duration::from_millis(u64::MAX),
+            Duration::from_millis(1 << 62),
+        ] {
+            let kept = Mutation::Put {
+                key: key("a"),
+                value: "1".into(),
+                retention: Some(retention),
+            };
+            let Ok(endless) = Batch::new([], [kept]) else { continue };
+            assert!(write(&*store, &endless).await.unwrap().is_some(), "{store:?}");
+            let found = value(&*store, "a").await;
+            assert_eq!(found, Ok(Some("1".into())), "{retention:?} of {store:?}");
+        }
+    }
 }

@@ -28,6 +28,10 @@ const TYPES: &[&str] = &[
     "usize",
 ];
 
+/// Functions that the project imports by name: a crate of that name brings its module along with them, which then
+/// stands for the crate.
+const FUNCTIONS: &[&str] = &["calling", "serving"];
+
 /// A name that cargo, Rust and the schema language all take.
 #[derive(Debug)]
 pub(super) struct Name(String);
@@ -93,6 +97,11 @@ impl Name {
             )
         } else if TYPES.contains(&&*namespace) {
             refused("it is a type of Rust", format!("add a word: `my-{name}`"))
+        } else if FUNCTIONS.contains(&&*namespace) {
+            refused(
+                "the project has a function of that name",
+                format!("add a word: `{name}-service`"),
+            )
         } else {
             Ok(Self(name.to_owned()))
         }
@@ -159,6 +168,7 @@ mod tests {
             ("test", "crate of that name", "`my-test`"),
             ("build", "folder", "`build-service`"),
             ("u8", "type of Rust", "`my-u8`"),
+            ("calling", "a function of that name", "`calling-service`"),
         ] {
             let refused = Name::new(name).expect_err(name);
             assert!(refused.message.contains(why), "{name}: {}", refused.message);

@@ -65,12 +65,17 @@ impl Exchange {
             Target::Channel(path) => Some(path),
             _ => None,
         };
+        let surface = match &self.way.target {
+            Target::Channel(_) => "channel",
+            Target::Spot(_) => "spot",
+            Target::Node(..) | Target::Control(..) | Target::Nowhere(_) | Target::Bad(_) => "node",
+        };
         let mesh = match &self.way.target {
-            Target::Node(mesh, _) => Some(mesh.path.name.as_str()),
+            Target::Node(mesh, _) | Target::Control(mesh, ..) => Some(mesh.path.name.as_str()),
             _ => path.and_then(|path| path.mesh_name()),
         };
         tracing::debug!(
-            target: "zlink::flow", phase = "selected", surface = if path.is_some() { "channel" } else { "node" },
+            target: "zlink::flow", phase = "selected", surface,
             channel_name = path.map(|path| path.name.as_str()), mesh_name = mesh,
             channel_route_kind = path.map(|path| path.route_kind()), target_rid = %rid,
             packet_name = self.method.packet(), correlation_id = self.correlation(),

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 /// What becomes of ticks that were due while none could be delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Overrun {
+pub enum Overrun {
     /// Only the last of them is delivered.
     #[default]
     SkipLateTicks,
@@ -20,13 +20,13 @@ pub(crate) enum Overrun {
 
 /// What a tick says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Tick {
+pub struct Tick {
     /// Which delivery it is, from 1.
-    pub(crate) delivery_index: u64,
+    pub delivery_index: u64,
     /// Which tick of the schedule it is, from 1.
-    pub(crate) scheduled_index: u64,
+    pub scheduled_index: u64,
     /// Ticks left out since the delivery before.
-    pub(crate) skipped_ticks: u64,
+    pub skipped_ticks: u64,
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -42,6 +42,11 @@ impl<'t, S: Send + 'static> YieldTurn<'t, S> {
         Self(turn)
     }
 
+    /// The same turn, for as long as it is borrowed here.
+    pub(crate) fn reborrow(&mut self) -> YieldTurn<'_, S> {
+        YieldTurn(self.0)
+    }
+
     /// The state.
     pub fn state(&mut self) -> &mut S {
         self.0.state()

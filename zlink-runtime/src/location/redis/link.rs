@@ -29,6 +29,9 @@ const REQUIRED: [(&str, &str, &str); 2] = [
     ),
 ];
 
+/// Longer than any program runs.
+const NEVER: Duration = Duration::from_secs(30 * 365 * 86_400);
+
 /// A handle of the thread; the last of them ends it.
 pub(super) struct Link {
     server: Arc<Server>,
@@ -75,7 +78,7 @@ impl Link {
             _end: end,
         };
         link.run(|server| async move {
-            let deadline = Instant::now() + server.timeout;
+            let deadline = later(Instant::now(), server.timeout);
             server.connection(deadline).await.map(drop)
         })
         .await
@@ -103,9 +106,9 @@ impl Server {
         changes: bool,
         longer: Duration,
     ) -> Result<T, StoreError> {
-        let deadline = Instant::now() + self.timeout;
+        let deadline = later(Instant::now(), self.timeout);
         let (number, mut connection) = self.connection(deadline).await?;
-        let deadline = deadline + longer;
+        let deadline = later(deadline, longer);
         let lost = |text: String, error: fn(String) -> StoreError| match changes {
             true => StoreError::Unknown(text),
             false => error(text),
@@ -120,7 +123,10 @@ impl Server {
             Err(_) => {
                 // It may be cut off without a sign: the next operation tries another connection.
                 self.forget(number).await;
-                let text = format!("the server did not answer within {:?}", self.timeout + longer);
+                let text = format!(
+                    "the server did not answer within {:?}",
+                    self.timeout.saturating_add(longer)
+                );
                 Err(lost(text, StoreError::DeadlineExceeded))
             }
         }
@@ -167,6 +173,11 @@ impl fmt::Debug for Link {
         // The address may hold a password.
         write!(f, "{}", self.server.client.get_connection_info().addr())
     }
+}
+
+/// That much later, or so late that nobody waits for it.
+fn later(since: Instant, time: Duration) -> Instant {
+    since.checked_add(time).unwrap_or_else(|| since + NEVER)
 }
 
 async fn check(connection: &mut MultiplexedConnection) -> Result<(), StoreError> {

@@ -9,7 +9,7 @@ use super::*;
 use crate::id::{Generation, LinkId, MeshName};
 use crate::mesh::info::{NodeState, Operations, Scope};
 use crate::mesh::links::{Links, LinksConfig};
-use crate::mesh::{NodeInfo, ObjectRole, PeerLink, PeerView, Upcall};
+use crate::mesh::{NodeInfo, ObjectRole, ObjectServer, PeerLink, PeerView, Upcall};
 use crate::message::codec;
 use crate::permit::{Flow, HostPermits, Permit};
 use crate::random::Random;
@@ -164,6 +164,7 @@ fn about(rid: &str) -> NodeInfo {
         max_message: 1 << 20,
         state: NodeState::Serving,
         operations: Operations::default(),
+        objects: ObjectServer::default(),
     }
 }
 

@@ -103,6 +103,11 @@ impl Desk {
         desk_server(self.clone())
     }
 
+    /// How many there are of it, this one included.
+    pub(crate) fn handles(&self) -> usize {
+        Arc::strong_count(&self.0)
+    }
+
     pub(crate) fn gate(&self) -> &Gate {
         &self.0.gate
     }

@@ -43,6 +43,16 @@ class RecordKind(_z.enum.IntEnum):
     """One way, to a channel's server. Head: `SendHead`."""
     CHANNEL_REQUEST = 19
     """A request to a channel's server. Head: `RequestHead`."""
+    SPOT_SEND = 20
+    """One way, to a Spot. Head: `SendHead`; before the payload stand a `SpotTarget` and the Spot's ID. Between nodes only."""
+    SPOT_REQUEST = 21
+    """A request to a Spot. Head: `RequestHead`; then as `spot_send`. Between nodes only."""
+    SPOT_CREATE = 22
+    """Asks a node to create a User Spot. Head: `RequestHead`. Payload: `SpotCreate`; the reply's: `SpotCreated`. Between nodes only."""
+    SPOT_CLOSE = 23
+    """Asks a node to close a User Spot of its own. Head: `RequestHead`. Payload: `SpotClose`; the reply's: `SpotClosed`. Between nodes only."""
+    SPOT_PUBLISH = 24
+    """One way, to all Spots of a node that subscribe. Head: `SendHead`; before the payload stands the topic. Between nodes only."""
     REPLY = 32
     """The one terminal of a request. Head: `ReplyHead`."""
 
@@ -140,6 +150,19 @@ class CreationOutcome(_z.enum.IntEnum):
 
 
 CreationOutcome__codec = _z.Enumeration(CreationOutcome, _z.U8)
+
+
+class SpotOutcome(_z.enum.IntEnum):
+    """How the creation of a User Spot ended, other than by an error."""
+
+    UNSPECIFIED = 0
+    EXISTING = 1
+    CREATED = 2
+    REJECTED = 3
+    """The application refused it."""
+
+
+SpotOutcome__codec = _z.Enumeration(SpotOutcome, _z.U8)
 
 
 @_z.dataclasses.dataclass(slots=True, kw_only=True)
@@ -352,6 +375,34 @@ FlowHead__codec = _z.Struct(FlowHead, 16, 8)
 
 
 @_z.dataclasses.dataclass(slots=True, kw_only=True)
+class SpotTarget(_z.Structure):
+    """Which owner a record to a Spot means. The Spot's ID follows: `[u8 length][bytes]`."""
+
+    generation: int = 0
+    """Of the incarnation that the sender knows; 0 where it knows none."""
+    owner_generation: int = 0
+    """Of its owner, within that incarnation."""
+    lease: int = 0
+    """The generation of its owner's lease."""
+
+    def zlink__store(self, to: _z.Fixed) -> None:
+        to.put(0, "generation", _z.U64, self.generation)
+        to.put(8, "owner_generation", _z.U64, self.owner_generation)
+        to.put(16, "lease", _z.U64, self.lease)
+
+    @classmethod
+    def zlink__load(cls, data: bytes, at: int) -> SpotTarget:
+        return cls(
+            generation=_z.U64.load(data, at + 0),
+            owner_generation=_z.U64.load(data, at + 8),
+            lease=_z.U64.load(data, at + 16),
+        )
+
+
+SpotTarget__codec = _z.Struct(SpotTarget, 24, 8)
+
+
+@_z.dataclasses.dataclass(slots=True, kw_only=True)
 class Hello(_z.Message):
     """What a side says of itself when a link begins."""
 
@@ -381,6 +432,8 @@ class Hello(_z.Message):
     """What it handles; senders name an entry by its index."""
     minor: int = 0
     """Protocol minor, for diagnosis."""
+    objects: ObjectServer | None = None
+    """What Spots it can have; of an Object Server only."""
 
     def zlink__write(self, writer: _z.Writer) -> int:
         f1 = writer.string("scope", self.scope, required=True, most=255)
@@ -390,6 +443,7 @@ class Hello(_z.Message):
         f8 = writer.string("security_identity", self.security_identity, most=255)
         f9 = writer.values("capabilities", _z.STRING, self.capabilities, most=64)
         f12 = writer.values("operations", Operation__codec, self.operations, most=65535)
+        f14 = writer.value("objects", ObjectServer__codec, self.objects)
         writer.start()
         writer.inline(3, "generation", _z.U64, self.generation)
         writer.inline(4, "revision", _z.U64, self.revision)
@@ -401,6 +455,7 @@ class Hello(_z.Message):
         writer.offset(8, f8)
         writer.offset(9, f9)
         writer.offset(12, f12)
+        writer.offset(14, f14)
         writer.inline(13, "minor", _z.U16, self.minor)
         writer.inline(0, "topology", Topology__codec, self.topology)
         writer.inline(5, "role", ObjectRole__codec, self.role)
@@ -424,6 +479,7 @@ class Hello(_z.Message):
             state=table.inline(11, "state", NodeState__codec),
             operations=table.values(12, "operations", Operation__codec, most=65535),
             minor=table.inline(13, "minor", _z.U16),
+            objects=table.value(14, "objects", ObjectServer__codec),
         )
 
 
@@ -455,6 +511,258 @@ class ChannelServer(_z.Message):
 
 ChannelServer.zlink__name = "zlink.wire.ChannelServer"
 ChannelServer__codec = _z.MessageOf(ChannelServer)
+
+
+@_z.dataclasses.dataclass(slots=True, kw_only=True)
+class ObjectServer(_z.Message):
+    """What objects a node can have."""
+
+    types: list[ObjectType] = _z.dataclasses.field(default_factory=lambda: [])
+    placement_weight: int = 0
+    """Its share of new objects; 0 takes none."""
+    entry: str = ""
+    """The ID of its Entry Spot, once there is one."""
+
+    def zlink__write(self, writer: _z.Writer) -> int:
+        f0 = writer.values("types", ObjectType__codec, self.types, most=1024)
+        f2 = writer.string("entry", self.entry, most=255)
+        writer.start()
+        writer.offset(0, f0)
+        writer.offset(2, f2)
+        writer.inline(1, "placement_weight", _z.U16, self.placement_weight)
+        return writer.end()
+
+    @classmethod
+    def zlink__read(cls, table: _z.Table) -> ObjectServer:
+        return cls(
+            types=table.values(0, "types", ObjectType__codec, most=1024),
+            placement_weight=table.inline(1, "placement_weight", _z.U16),
+            entry=table.string(2, "entry", most=255),
+        )
+
+
+ObjectServer.zlink__name = "zlink.wire.ObjectServer"
+ObjectServer__codec = _z.MessageOf(ObjectServer)
+
+
+@_z.dataclasses.dataclass(slots=True, kw_only=True)
+class ObjectType(_z.Message):
+    """A type of objects that a node has a factory for."""
+
+    kind: SpotKind | int = SpotKind.UNSPECIFIED
+    stable_type: str
+
+    def zlink__write(self, writer: _z.Writer) -> int:
+        f1 = writer.string("stable_type", self.stable_type, required=True, most=255)
+        writer.start()
+        writer.offset(1, f1)
+        writer.inline(0, "kind", SpotKind__codec, self.kind)
+        return writer.end()
+
+    @classmethod
+    def zlink__read(cls, table: _z.Table) -> ObjectType:
+        return cls(
+            kind=table.inline(0, "kind", SpotKind__codec),
+            stable_type=table.string(1, "stable_type", required=True, most=255),
+        )
+
+
+ObjectType.zlink__name = "zlink.wire.ObjectType"
+ObjectType__codec = _z.MessageOf(ObjectType)
+
+
+@_z.dataclasses.dataclass(slots=True, kw_only=True)
+class SpotActivation(_z.Message):
+    """What a record to a Spot carries that may activate it: it follows the ID as `[u16 length][message]`."""
+
+    stable_type: str
+    mesh: str
+    target_lifecycle: int = 0
+    """The run of the node that it is sent to."""
+    source: bytes
+    """The RID of the node that sends it."""
+    source_lifecycle: int = 0
+    """The run of that node."""
+    operation: bytes
+    """Names this activation for ever. Never all 0."""
+
+    def zlink__write(self, writer: _z.Writer) -> int:
+        f0 = writer.string("stable_type", self.stable_type, required=True, most=255)
+        f1 = writer.string("mesh", self.mesh, required=True, most=255)
+        f3 = writer.blob("source", self.source, required=True, most=255)
+        f5 = writer.blob("operation", self.operation, required=True, most=16)
+        writer.start()
+        writer.inline(2, "target_lifecycle", _z.U64, self.target_lifecycle)
+        writer.inline(4, "source_lifecycle", _z.U64, self.source_lifecycle)
+        writer.offset(0, f0)
+        writer.offset(1, f1)
+        writer.offset(3, f3)
+        writer.offset(5, f5)
+        return writer.end()
+
+    @classmethod
+    def zlink__read(cls, table: _z.Table) -> SpotActivation:
+        return cls(
+            stable_type=table.string(0, "stable_type", required=True, most=255),
+            mesh=table.string(1, "mesh", required=True, most=255),
+            target_lifecycle=table.inline(2, "target_lifecycle", _z.U64),
+            source=table.blob(3, "source", required=True, most=255),
+            source_lifecycle=table.inline(4, "source_lifecycle", _z.U64),
+            operation=table.blob(5, "operation", required=True, most=16),
+        )
+
+
+SpotActivation.zlink__name = "zlink.wire.SpotActivation"
+SpotActivation__codec = _z.MessageOf(SpotActivation)
+
+
+@_z.dataclasses.dataclass(slots=True, kw_only=True)
+class SpotCreate(_z.Message):
+    """The payload of a `spot_create`."""
+
+    id: str
+    stable_type: str
+    mesh: str
+    target_lifecycle: int = 0
+    """The run of the node that it is sent to."""
+    source: bytes
+    """The RID of the node that sends it."""
+    source_lifecycle: int = 0
+    """The run of that node."""
+    operation: bytes
+    """Names this creation for ever. Never all 0."""
+    request: bytes = b""
+    """What the factory is given."""
+
+    def zlink__write(self, writer: _z.Writer) -> int:
+        f0 = writer.string("id", self.id, required=True, most=255)
+        f1 = writer.string("stable_type", self.stable_type, required=True, most=255)
+        f2 = writer.string("mesh", self.mesh, required=True, most=255)
+        f4 = writer.blob("source", self.source, required=True, most=255)
+        f6 = writer.blob("operation", self.operation, required=True, most=16)
+        f7 = writer.blob("request", self.request, most=1048576)
+        writer.start()
+        writer.inline(3, "target_lifecycle", _z.U64, self.target_lifecycle)
+        writer.inline(5, "source_lifecycle", _z.U64, self.source_lifecycle)
+        writer.offset(0, f0)
+        writer.offset(1, f1)
+        writer.offset(2, f2)
+        writer.offset(4, f4)
+        writer.offset(6, f6)
+        writer.offset(7, f7)
+        return writer.end()
+
+    @classmethod
+    def zlink__read(cls, table: _z.Table) -> SpotCreate:
+        return cls(
+            id=table.string(0, "id", required=True, most=255),
+            stable_type=table.string(1, "stable_type", required=True, most=255),
+            mesh=table.string(2, "mesh", required=True, most=255),
+            target_lifecycle=table.inline(3, "target_lifecycle", _z.U64),
+            source=table.blob(4, "source", required=True, most=255),
+            source_lifecycle=table.inline(5, "source_lifecycle", _z.U64),
+            operation=table.blob(6, "operation", required=True, most=16),
+            request=table.blob(7, "request", most=1048576),
+        )
+
+
+SpotCreate.zlink__name = "zlink.wire.SpotCreate"
+SpotCreate__codec = _z.MessageOf(SpotCreate)
+
+
+@_z.dataclasses.dataclass(slots=True, kw_only=True)
+class SpotCreated(_z.Message):
+    """The reply to a `spot_create`."""
+
+    outcome: SpotOutcome | int = SpotOutcome.UNSPECIFIED
+    generation: int = 0
+    """Of the Spot that is there now; 0 where there is none."""
+    mesh: str = ""
+    """Of the node that has it."""
+    node: bytes = b""
+    """The RID of that node."""
+    reply: bytes = b""
+    """What its factory answered."""
+
+    def zlink__write(self, writer: _z.Writer) -> int:
+        f2 = writer.string("mesh", self.mesh, most=255)
+        f3 = writer.blob("node", self.node, most=255)
+        f4 = writer.blob("reply", self.reply, most=1048576)
+        writer.start()
+        writer.inline(1, "generation", _z.U64, self.generation)
+        writer.offset(2, f2)
+        writer.offset(3, f3)
+        writer.offset(4, f4)
+        writer.inline(0, "outcome", SpotOutcome__codec, self.outcome)
+        return writer.end()
+
+    @classmethod
+    def zlink__read(cls, table: _z.Table) -> SpotCreated:
+        return cls(
+            outcome=table.inline(0, "outcome", SpotOutcome__codec),
+            generation=table.inline(1, "generation", _z.U64),
+            mesh=table.string(2, "mesh", most=255),
+            node=table.blob(3, "node", most=255),
+            reply=table.blob(4, "reply", most=1048576),
+        )
+
+
+SpotCreated.zlink__name = "zlink.wire.SpotCreated"
+SpotCreated__codec = _z.MessageOf(SpotCreated)
+
+
+@_z.dataclasses.dataclass(slots=True, kw_only=True)
+class SpotClose(_z.Message):
+    """The payload of a `spot_close`."""
+
+    id: str
+    generation: int = 0
+    """Of the incarnation to close."""
+    target_lifecycle: int = 0
+    """The run of the node that it is sent to."""
+
+    def zlink__write(self, writer: _z.Writer) -> int:
+        f0 = writer.string("id", self.id, required=True, most=255)
+        writer.start()
+        writer.inline(1, "generation", _z.U64, self.generation)
+        writer.inline(2, "target_lifecycle", _z.U64, self.target_lifecycle)
+        writer.offset(0, f0)
+        return writer.end()
+
+    @classmethod
+    def zlink__read(cls, table: _z.Table) -> SpotClose:
+        return cls(
+            id=table.string(0, "id", required=True, most=255),
+            generation=table.inline(1, "generation", _z.U64),
+            target_lifecycle=table.inline(2, "target_lifecycle", _z.U64),
+        )
+
+
+SpotClose.zlink__name = "zlink.wire.SpotClose"
+SpotClose__codec = _z.MessageOf(SpotClose)
+
+
+@_z.dataclasses.dataclass(slots=True, kw_only=True)
+class SpotClosed(_z.Message):
+    """The reply to a `spot_close`."""
+
+    closed: bool = False
+    """Whether that Spot was there and is gone now."""
+
+    def zlink__write(self, writer: _z.Writer) -> int:
+        writer.start()
+        writer.inline(0, "closed", _z.BOOL, self.closed)
+        return writer.end()
+
+    @classmethod
+    def zlink__read(cls, table: _z.Table) -> SpotClosed:
+        return cls(
+            closed=table.inline(0, "closed", _z.BOOL),
+        )
+
+
+SpotClosed.zlink__name = "zlink.wire.SpotClosed"
+SpotClosed__codec = _z.MessageOf(SpotClosed)
 
 
 @_z.dataclasses.dataclass(slots=True, kw_only=True)

@@ -80,7 +80,7 @@ class None_(_z.Message):
         )
 
 
-None_.zlink__name = "class.None"
+None_.zlink__name = "def.None"
 None___codec = _z.MessageOf(None_)
 
 
@@ -99,7 +99,7 @@ class True_(_z.Message):
         )
 
 
-True_.zlink__name = "class.True"
+True_.zlink__name = "def.True"
 True___codec = _z.MessageOf(True_)
 
 
@@ -118,7 +118,7 @@ class False_(_z.Message):
         )
 
 
-False_.zlink__name = "class.False"
+False_.zlink__name = "def.False"
 False___codec = _z.MessageOf(False_)
 
 
@@ -137,7 +137,7 @@ class Exception(_z.Message):
         )
 
 
-Exception.zlink__name = "class.Exception"
+Exception.zlink__name = "def.Exception"
 Exception__codec = _z.MessageOf(Exception)
 
 
@@ -156,7 +156,7 @@ class Enum(_z.Message):
         )
 
 
-Enum.zlink__name = "class.Enum"
+Enum.zlink__name = "def.Enum"
 Enum__codec = _z.MessageOf(Enum)
 
 
@@ -175,7 +175,7 @@ class Optional(_z.Message):
         )
 
 
-Optional.zlink__name = "class.Optional"
+Optional.zlink__name = "def.Optional"
 Optional__codec = _z.MessageOf(Optional)
 
 
@@ -194,7 +194,7 @@ class Union(_z.Message):
         )
 
 
-Union.zlink__name = "class.Union"
+Union.zlink__name = "def.Union"
 Union__codec = _z.MessageOf(Union)
 
 
@@ -213,7 +213,7 @@ class Any(_z.Message):
         )
 
 
-Any.zlink__name = "class.Any"
+Any.zlink__name = "def.Any"
 Any__codec = _z.MessageOf(Any)
 
 
@@ -232,7 +232,7 @@ class Message(_z.Message):
         )
 
 
-Message.zlink__name = "class.Message"
+Message.zlink__name = "def.Message"
 Message__codec = _z.MessageOf(Message)
 
 
@@ -251,7 +251,7 @@ class Structure(_z.Message):
         )
 
 
-Structure.zlink__name = "class.Structure"
+Structure.zlink__name = "def.Structure"
 Structure__codec = _z.MessageOf(Structure)
 
 
@@ -270,7 +270,7 @@ class Writer(_z.Message):
         )
 
 
-Writer.zlink__name = "class.Writer"
+Writer.zlink__name = "def.Writer"
 Writer__codec = _z.MessageOf(Writer)
 
 
@@ -289,7 +289,7 @@ class Table(_z.Message):
         )
 
 
-Table.zlink__name = "class.Table"
+Table.zlink__name = "def.Table"
 Table__codec = _z.MessageOf(Table)
 
 
@@ -308,7 +308,7 @@ class Client(_z.Message):
         )
 
 
-Client.zlink__name = "class.Client"
+Client.zlink__name = "def.Client"
 Client__codec = _z.MessageOf(Client)
 
 
@@ -327,7 +327,7 @@ class Type(_z.Message):
         )
 
 
-Type.zlink__name = "class.Type"
+Type.zlink__name = "def.Type"
 Type__codec = _z.MessageOf(Type)
 
 
@@ -346,7 +346,7 @@ class Class(_z.Message):
         )
 
 
-Class.zlink__name = "class.Class"
+Class.zlink__name = "def.Class"
 Class__codec = _z.MessageOf(Class)
 
 
@@ -581,7 +581,7 @@ class Import(_z.Message):
         )
 
 
-Import.zlink__name = "class.Import"
+Import.zlink__name = "def.Import"
 Import__codec = _z.MessageOf(Import)
 
 
@@ -622,7 +622,7 @@ class Holder(_z.Message):
         )
 
 
-Holder.zlink__name = "class.Holder"
+Holder.zlink__name = "def.Holder"
 Holder__codec = _z.MessageOf(Holder)
 
 
@@ -651,511 +651,511 @@ class ClassClient(_c.Client):
     async def and_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.and`."""
+        """Calls `def.class.and`."""
         limit = timeout
-        return await self.zlink__request("class.class.and", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.and", request, Holder, limit, metadata)
 
     async def as_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.as`."""
+        """Calls `def.class.as`."""
         limit = timeout
-        return await self.zlink__request("class.class.as", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.as", request, Holder, limit, metadata)
 
     async def assert_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.assert`."""
+        """Calls `def.class.assert`."""
         limit = timeout
-        return await self.zlink__request("class.class.assert", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.assert", request, Holder, limit, metadata)
 
     async def async_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.async`."""
+        """Calls `def.class.async`."""
         limit = timeout
-        return await self.zlink__request("class.class.async", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.async", request, Holder, limit, metadata)
 
     async def await_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.await`."""
+        """Calls `def.class.await`."""
         limit = timeout
-        return await self.zlink__request("class.class.await", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.await", request, Holder, limit, metadata)
 
     async def break_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.break`."""
+        """Calls `def.class.break`."""
         limit = timeout
-        return await self.zlink__request("class.class.break", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.break", request, Holder, limit, metadata)
 
     async def class_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.class`."""
+        """Calls `def.class.class`."""
         limit = timeout
-        return await self.zlink__request("class.class.class", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.class", request, Holder, limit, metadata)
 
     async def continue_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.continue`."""
+        """Calls `def.class.continue`."""
         limit = timeout
-        return await self.zlink__request("class.class.continue", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.continue", request, Holder, limit, metadata)
 
     async def def_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.def`."""
+        """Calls `def.class.def`."""
         limit = timeout
-        return await self.zlink__request("class.class.def", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.def", request, Holder, limit, metadata)
 
     async def del_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.del`."""
+        """Calls `def.class.del`."""
         limit = timeout
-        return await self.zlink__request("class.class.del", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.del", request, Holder, limit, metadata)
 
     async def elif_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.elif`."""
+        """Calls `def.class.elif`."""
         limit = timeout
-        return await self.zlink__request("class.class.elif", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.elif", request, Holder, limit, metadata)
 
     async def else_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.else`."""
+        """Calls `def.class.else`."""
         limit = timeout
-        return await self.zlink__request("class.class.else", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.else", request, Holder, limit, metadata)
 
     async def except_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.except`."""
+        """Calls `def.class.except`."""
         limit = timeout
-        return await self.zlink__request("class.class.except", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.except", request, Holder, limit, metadata)
 
     async def finally_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.finally`."""
+        """Calls `def.class.finally`."""
         limit = timeout
-        return await self.zlink__request("class.class.finally", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.finally", request, Holder, limit, metadata)
 
     async def for_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.for`."""
+        """Calls `def.class.for`."""
         limit = timeout
-        return await self.zlink__request("class.class.for", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.for", request, Holder, limit, metadata)
 
     async def from_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.from`."""
+        """Calls `def.class.from`."""
         limit = timeout
-        return await self.zlink__request("class.class.from", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.from", request, Holder, limit, metadata)
 
     async def global_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.global`."""
+        """Calls `def.class.global`."""
         limit = timeout
-        return await self.zlink__request("class.class.global", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.global", request, Holder, limit, metadata)
 
     async def if_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.if`."""
+        """Calls `def.class.if`."""
         limit = timeout
-        return await self.zlink__request("class.class.if", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.if", request, Holder, limit, metadata)
 
     async def import_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.import`."""
+        """Calls `def.class.import`."""
         limit = timeout
-        return await self.zlink__request("class.class.import", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.import", request, Holder, limit, metadata)
 
     async def in_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.in`."""
+        """Calls `def.class.in`."""
         limit = timeout
-        return await self.zlink__request("class.class.in", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.in", request, Holder, limit, metadata)
 
     async def is_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.is`."""
+        """Calls `def.class.is`."""
         limit = timeout
-        return await self.zlink__request("class.class.is", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.is", request, Holder, limit, metadata)
 
     async def lambda_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.lambda`."""
+        """Calls `def.class.lambda`."""
         limit = timeout
-        return await self.zlink__request("class.class.lambda", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.lambda", request, Holder, limit, metadata)
 
     async def nonlocal_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.nonlocal`."""
+        """Calls `def.class.nonlocal`."""
         limit = timeout
-        return await self.zlink__request("class.class.nonlocal", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.nonlocal", request, Holder, limit, metadata)
 
     async def not_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.not`."""
+        """Calls `def.class.not`."""
         limit = timeout
-        return await self.zlink__request("class.class.not", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.not", request, Holder, limit, metadata)
 
     async def or_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.or`."""
+        """Calls `def.class.or`."""
         limit = timeout
-        return await self.zlink__request("class.class.or", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.or", request, Holder, limit, metadata)
 
     async def pass_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.pass`."""
+        """Calls `def.class.pass`."""
         limit = timeout
-        return await self.zlink__request("class.class.pass", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.pass", request, Holder, limit, metadata)
 
     async def raise_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.raise`."""
+        """Calls `def.class.raise`."""
         limit = timeout
-        return await self.zlink__request("class.class.raise", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.raise", request, Holder, limit, metadata)
 
     async def return_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.return`."""
+        """Calls `def.class.return`."""
         limit = timeout
-        return await self.zlink__request("class.class.return", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.return", request, Holder, limit, metadata)
 
     async def try_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.try`."""
+        """Calls `def.class.try`."""
         limit = timeout
-        return await self.zlink__request("class.class.try", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.try", request, Holder, limit, metadata)
 
     async def while_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.while`."""
+        """Calls `def.class.while`."""
         limit = timeout
-        return await self.zlink__request("class.class.while", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.while", request, Holder, limit, metadata)
 
     async def with_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.with`."""
+        """Calls `def.class.with`."""
         limit = timeout
-        return await self.zlink__request("class.class.with", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.with", request, Holder, limit, metadata)
 
     async def yield_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.yield`."""
+        """Calls `def.class.yield`."""
         limit = timeout
-        return await self.zlink__request("class.class.yield", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.yield", request, Holder, limit, metadata)
 
     async def match(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.match`."""
+        """Calls `def.class.match`."""
         limit = timeout
-        return await self.zlink__request("class.class.match", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.match", request, Holder, limit, metadata)
 
     async def case(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.case`."""
+        """Calls `def.class.case`."""
         limit = timeout
-        return await self.zlink__request("class.class.case", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.case", request, Holder, limit, metadata)
 
     async def int_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.int`."""
+        """Calls `def.class.int`."""
         limit = timeout
-        return await self.zlink__request("class.class.int", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.int", request, Holder, limit, metadata)
 
     async def str_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.str`."""
+        """Calls `def.class.str`."""
         limit = timeout
-        return await self.zlink__request("class.class.str", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.str", request, Holder, limit, metadata)
 
     async def bytes_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.bytes`."""
+        """Calls `def.class.bytes`."""
         limit = timeout
-        return await self.zlink__request("class.class.bytes", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.bytes", request, Holder, limit, metadata)
 
     async def bool_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.bool`."""
+        """Calls `def.class.bool`."""
         limit = timeout
-        return await self.zlink__request("class.class.bool", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.bool", request, Holder, limit, metadata)
 
     async def float_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.float`."""
+        """Calls `def.class.float`."""
         limit = timeout
-        return await self.zlink__request("class.class.float", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.float", request, Holder, limit, metadata)
 
     async def list_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.list`."""
+        """Calls `def.class.list`."""
         limit = timeout
-        return await self.zlink__request("class.class.list", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.list", request, Holder, limit, metadata)
 
     async def dict_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.dict`."""
+        """Calls `def.class.dict`."""
         limit = timeout
-        return await self.zlink__request("class.class.dict", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.dict", request, Holder, limit, metadata)
 
     async def self_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.self`."""
+        """Calls `def.class.self`."""
         limit = timeout
-        return await self.zlink__request("class.class.self", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.self", request, Holder, limit, metadata)
 
     async def cls_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.cls`."""
+        """Calls `def.class.cls`."""
         limit = timeout
-        return await self.zlink__request("class.class.cls", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.cls", request, Holder, limit, metadata)
 
     async def classmethod_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.classmethod`."""
+        """Calls `def.class.classmethod`."""
         limit = timeout
-        return await self.zlink__request("class.class.classmethod", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.classmethod", request, Holder, limit, metadata)
 
     async def type_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.type`."""
+        """Calls `def.class.type`."""
         limit = timeout
-        return await self.zlink__request("class.class.type", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.type", request, Holder, limit, metadata)
 
     async def property(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.property`."""
+        """Calls `def.class.property`."""
         limit = timeout
-        return await self.zlink__request("class.class.property", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.property", request, Holder, limit, metadata)
 
     async def super(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.super`."""
+        """Calls `def.class.super`."""
         limit = timeout
-        return await self.zlink__request("class.class.super", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.super", request, Holder, limit, metadata)
 
     async def object(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.object`."""
+        """Calls `def.class.object`."""
         limit = timeout
-        return await self.zlink__request("class.class.object", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.object", request, Holder, limit, metadata)
 
     async def print(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.print`."""
+        """Calls `def.class.print`."""
         limit = timeout
-        return await self.zlink__request("class.class.print", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.print", request, Holder, limit, metadata)
 
     async def none(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.none`."""
+        """Calls `def.class.none`."""
         limit = timeout
-        return await self.zlink__request("class.class.none", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.none", request, Holder, limit, metadata)
 
     async def true(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.true`."""
+        """Calls `def.class.true`."""
         limit = timeout
-        return await self.zlink__request("class.class.true", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.true", request, Holder, limit, metadata)
 
     async def mro(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.mro`."""
+        """Calls `def.class.mro`."""
         limit = timeout
-        return await self.zlink__request("class.class.mro", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.mro", request, Holder, limit, metadata)
 
     async def name(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.name`."""
+        """Calls `def.class.name`."""
         limit = timeout
-        return await self.zlink__request("class.class.name", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.name", request, Holder, limit, metadata)
 
     async def value(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.value`."""
+        """Calls `def.class.value`."""
         limit = timeout
-        return await self.zlink__request("class.class.value", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.value", request, Holder, limit, metadata)
 
     async def writer(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.writer`."""
+        """Calls `def.class.writer`."""
         limit = timeout
-        return await self.zlink__request("class.class.writer", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.writer", request, Holder, limit, metadata)
 
     async def table(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.table`."""
+        """Calls `def.class.table`."""
         limit = timeout
-        return await self.zlink__request("class.class.table", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.table", request, Holder, limit, metadata)
 
     async def reader(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.reader`."""
+        """Calls `def.class.reader`."""
         limit = timeout
-        return await self.zlink__request("class.class.reader", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.reader", request, Holder, limit, metadata)
 
     async def f0(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.f0`."""
+        """Calls `def.class.f0`."""
         limit = timeout
-        return await self.zlink__request("class.class.f0", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.f0", request, Holder, limit, metadata)
 
     async def data(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.data`."""
+        """Calls `def.class.data`."""
         limit = timeout
-        return await self.zlink__request("class.class.data", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.data", request, Holder, limit, metadata)
 
     async def at(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.at`."""
+        """Calls `def.class.at`."""
         limit = timeout
-        return await self.zlink__request("class.class.at", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.at", request, Holder, limit, metadata)
 
     async def to(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.to`."""
+        """Calls `def.class.to`."""
         limit = timeout
-        return await self.zlink__request("class.class.to", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.to", request, Holder, limit, metadata)
 
     async def len(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.len`."""
+        """Calls `def.class.len`."""
         limit = timeout
-        return await self.zlink__request("class.class.len", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.len", request, Holder, limit, metadata)
 
     async def zlink(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.zlink`."""
+        """Calls `def.class.zlink`."""
         limit = timeout
-        return await self.zlink__request("class.class.zlink", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.zlink", request, Holder, limit, metadata)
 
     async def encode(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.encode`."""
+        """Calls `def.class.encode`."""
         limit = timeout
-        return await self.zlink__request("class.class.encode", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.encode", request, Holder, limit, metadata)
 
     async def decode(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.decode`."""
+        """Calls `def.class.decode`."""
         limit = timeout
-        return await self.zlink__request("class.class.decode", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.decode", request, Holder, limit, metadata)
 
     async def uuid(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.uuid`."""
+        """Calls `def.class.uuid`."""
         limit = timeout
-        return await self.zlink__request("class.class.uuid", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.uuid", request, Holder, limit, metadata)
 
     async def datetime(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.datetime`."""
+        """Calls `def.class.datetime`."""
         limit = timeout
-        return await self.zlink__request("class.class.datetime", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.datetime", request, Holder, limit, metadata)
 
     async def enum(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.enum`."""
+        """Calls `def.class.enum`."""
         limit = timeout
-        return await self.zlink__request("class.class.enum", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.enum", request, Holder, limit, metadata)
 
     async def dataclasses(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.dataclasses`."""
+        """Calls `def.class.dataclasses`."""
         limit = timeout
-        return await self.zlink__request("class.class.dataclasses", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.dataclasses", request, Holder, limit, metadata)
 
     async def typing(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.typing`."""
+        """Calls `def.class.typing`."""
         limit = timeout
-        return await self.zlink__request("class.class.typing", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.typing", request, Holder, limit, metadata)
 
     async def close_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.close`."""
+        """Calls `def.class.close`."""
         limit = timeout
-        return await self.zlink__request("class.class.close", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.close", request, Holder, limit, metadata)
 
     async def ready_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.ready`."""
+        """Calls `def.class.ready`."""
         limit = timeout
-        return await self.zlink__request("class.class.ready", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.ready", request, Holder, limit, metadata)
 
     async def servers_(
         self, request: Import, *, timeout: float | None = None, metadata: _c.Metadata = ()
     ) -> Holder:
-        """Calls `class.class.servers`."""
+        """Calls `def.class.servers`."""
         limit = timeout
-        return await self.zlink__request("class.class.servers", request, Holder, limit, metadata)
+        return await self.zlink__request("def.class.servers", request, Holder, limit, metadata)
 

@@ -1,0 +1,149 @@
+//! An exchange with a Spot: whoever knows the Spots says where it is, and hears where that was wrong.
+
+use std::sync::Arc;
+
+use crate::error::{Error, ErrorKind, Execution};
+use crate::id::LinkId;
+use crate::limit::ROUTE_READY_TIME;
+use crate::mesh::Lookup;
+use crate::transport::BoxFuture;
+
+use super::super::objects::{Found, SpotTo};
+use super::super::outbound::Outbound;
+use super::super::own::Kind;
+use super::super::way::Target;
+use super::{Exchange, Route};
+
+/// Where a Spot's node is, if that can be said at once.
+enum Hop {
+    Ready(Route),
+    /// Its link may come.
+    Known,
+}
+
+fn hop(outbound: &Outbound, found: &Found, kind: Kind) -> Result<Hop, Error> {
+    let (name, rid) = (&found.mesh, &found.node);
+    let Some(mesh) = outbound.mesh(name) else {
+        let text = format!("the Spot lives in mesh {name:?}, in which this process has no node");
+        return Err(Error::not_executed(ErrorKind::Unavailable, text));
+    };
+    if rid == mesh.own.rid() {
+        return Ok(Hop::Ready(Route::Own(mesh.own, kind)));
+    }
+    match mesh.path.links.upgrade().ok_or_else(Outbound::shutting_down)?.find(rid) {
+        Lookup::Ready(peer) => Ok(Hop::Ready(Route::Link(peer))),
+        Lookup::Known => Ok(Hop::Known),
+        Lookup::Client | Lookup::Unknown => {
+            let text = format!("the Spot lives on {rid}, which this process has no link with");
+            Err(Error::not_executed(ErrorKind::Unavailable, text))
+        }
+    }
+}
+
+fn to(route: Route, found: Found) -> Route {
+    Route::Spot(Box::new((route, found)))
+}
+
+fn no_role() -> Error {
+    let text = "no mesh of this process has an object role; give one object_client() or object_server(…)";
+    Error::not_executed(ErrorKind::NotConfigured, text)
+}
+
+impl Exchange {
+    /// The way to where a Spot is known to be; `None` where it must be asked for.
+    pub(super) fn spot_route(&self, spot: &SpotTo) -> Result<Option<Route>, Error> {
+        let objects = self.way.outbound.objects().ok_or_else(no_role)?;
+        let Some(found) = spot.fixed.clone().or_else(|| objects.known(spot)) else {
+            return Ok(None);
+        };
+        match hop(&self.way.outbound, &found, self.own_kind()) {
+            Ok(Hop::Ready(route)) => Ok(Some(to(route, found))),
+            Ok(Hop::Known) => Ok(None),
+            Err(error) => {
+                objects.misled(&spot.id, found.version);
+                Err(error)
+            }
+        }
+    }
+
+    /// Asks where it is, and waits a second for the link of its node.
+    pub(super) fn find_spot(
+        &mut self,
+        spot: Arc<SpotTo>,
+        ended: Vec<LinkId>,
+    ) -> BoxFuture<'static, Result<Route, Error>> {
+        let (outbound, in_turn) = (self.way.outbound.clone(), self.way.in_turn());
+        let kind = self.own_kind();
+        let deadline = self.send_deadline();
+        Box::pin(async move {
+            let objects = outbound.objects().ok_or_else(no_role)?;
+            let finding = async {
+                let found = match &spot.fixed {
+                    Some(found) => found.clone(),
+                    None => objects.clone().find(spot.clone()).await?,
+                };
+                if let Hop::Ready(route) = hop(&outbound, &found, kind)?
+                    && !ended.contains(&route.id())
+                {
+                    return Ok(to(route, found));
+                }
+                let mesh = outbound.mesh(&found.mesh).ok_or_else(no_role)?;
+                let links = mesh.path.links.upgrade().ok_or_else(Outbound::shutting_down)?;
+                let ready = links.ready(&found.node, &ended);
+                match tokio::time::timeout(ROUTE_READY_TIME, ready).await {
+                    Ok(peer) => Ok(to(Route::Link(peer), found)),
+                    Err(_) => {
+                        objects.misled(&spot.id, found.version);
+                        let text = format!(
+                            "the link to {}, where the Spot lives, was not ready in time",
+                            found.node
+                        );
+                        Err(Error::not_executed(ErrorKind::Unavailable, text))
+                    }
+                }
+            };
+            let bounded = async {
+                match deadline {
+                    None => finding.await,
+                    Some(at) => tokio::time::timeout_at(at, finding).await.unwrap_or_else(|_| {
+                        let text = "the Spot was not found within the send timeout";
+                        Err(Error::not_executed(ErrorKind::DeadlineExceeded, text))
+                    }),
+                }
+            };
+            tokio::select! {
+                biased;
+                () = outbound.refuses(in_turn) => Err(Outbound::shutting_down()),
+                found = bounded => found,
+            }
+        })
+    }
+
+    /// It goes there now.
+    ///
+    /// # Errors
+    /// Where the turn that calls would wait for itself.
+    pub(super) fn note_spot(&self, route: &Route) -> Result<(), Error> {
+        let (Target::Spot(spot), Route::Spot(there)) = (&self.way.target, route) else {
+            return Ok(());
+        };
+        spot.is_sent_by(there.1.version);
+        if self.timeout.is_some() && route.is_own() {
+            let objects = self.way.outbound.objects().ok_or_else(no_role)?;
+            objects.may_wait_for(&spot.id)?;
+        }
+        Ok(())
+    }
+
+    /// Where a call was sent, it was refused: what led there may be old.
+    pub(super) fn note_misled(&self, error: &Error) {
+        let Target::Spot(spot) = &self.way.target else { return };
+        let old = matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::NotFound);
+        if old
+            && error.execution() == Execution::NotExecuted
+            && let Some(objects) = self.way.outbound.objects()
+        {
+            objects.misled(&spot.id, spot.sent_by());
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! What calls need of whoever knows the Spots, and what they hand over to it: the room above implements it.
+//!
+//! It must not know what a Spot is, where it lives or how it is found.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use crate::error::Error;
+use crate::id::{MeshName, Rid, SpotId, SpotType};
+use crate::permit::Permit;
+use crate::transport::BoxFuture;
+use crate::wire::{Control, Incoming, Publish, SpotCall, SpotTarget};
+
+use super::reply::ReplyTo;
+
+/// Who knows the Spots of this process, and those that it has found elsewhere.
+pub(crate) trait Objects: Send + Sync {
+    /// Where that Spot is, as far as it is known without asking anybody.
+    fn known(&self, spot: &SpotTo) -> Option<Found>;
+
+    /// Finds it.
+    fn find(self: Arc<Self>, spot: Arc<SpotTo>) -> BoxFuture<'static, Result<Found, Error>>;
+
+    /// A call that went to where version `version` of its record leads was refused there, or led to nobody.
+    fn misled(&self, id: &SpotId, version: u64);
+
+    /// Whether the turn that runs here may wait for an answer of that Spot, which is to be on this host.
+    fn may_wait_for(&self, id: &SpotId) -> Result<(), Error>;
+
+    /// Itself, as what it is.
+    fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+
+    /// Takes what came for a Spot. It must not block.
+    fn arrived(self: Arc<Self>, arrival: Arrival);
+}
+
+/// A Spot that is called.
+#[derive(Debug)]
+pub(crate) struct SpotTo {
+    pub(crate) id: SpotId,
+    /// Whether the call may activate it, and how.
+    pub(crate) intent: Option<Intent>,
+    /// Where it is, where that is not to be asked.
+    pub(crate) fixed: Option<Found>,
+    /// The version of the record that the last call was sent by.
+    sent_by: AtomicU64,
+}
+
+/// How a Spot comes to be if it is not there.
+#[derive(Clone, Debug)]
+pub(crate) struct Intent {
+    pub(crate) stable_type: SpotType,
+    /// In this mesh; else in the only one with objects.
+    pub(crate) mesh: Option<MeshName>,
+}
+
+impl SpotTo {
+    pub(crate) fn new(id: SpotId, intent: Option<Intent>) -> Self {
+        Self {
+            id,
+            intent,
+            fixed: None,
+            sent_by: AtomicU64::new(0),
+        }
+    }
+
+    /// One that is there, and not to be looked for.
+    pub(super) fn fixed(id: SpotId, found: Found) -> Self {
+        Self {
+            fixed: Some(found),
+            ..Self::new(id, None)
+        }
+    }
+
+    pub(super) fn sent_by(&self) -> u64 {
+        self.sent_by.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn is_sent_by(&self, version: u64) {
+        self.sent_by.store(version, Ordering::Relaxed);
+    }
+}
+
+/// Where a call to a Spot goes.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    pub(crate) mesh: MeshName,
+    pub(crate) node: Rid,
+    /// Which owner is meant; all 0 where it has none yet.
+    pub(crate) target: SpotTarget,
+    /// Of the record that says so; 0 where there is none.
+    pub(crate) version: u64,
+    /// An encoded `SpotActivation`, where there is no Spot yet.
+    pub(crate) activation: Option<Bytes>,
+}
+
+/// Something for Spots, as it came in.
+pub(crate) struct Arrival {
+    /// Over which mesh.
+    pub(crate) mesh: MeshName,
+    pub(crate) source: Rid,
+    pub(crate) record: Bytes,
+    pub(crate) what: Arrived,
+    /// Of a request.
+    pub(crate) reply: Option<ReplyTo>,
+    pub(crate) permit: Permit,
+    /// When it was read.
+    pub(crate) at: Instant,
+}
+
+/// What came in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Arrived {
+    Call(SpotCall),
+    Control(Control),
+    Publish(Publish),
+}
+
+impl Arrived {
+    /// What of a record is for Spots.
+    pub(super) fn of(incoming: &Incoming) -> Option<Self> {
+        match incoming {
+            Incoming::Spot(call) => Some(Self::Call(*call)),
+            Incoming::Control(control) => Some(Self::Control(*control)),
+            Incoming::Publish(publish) => Some(Self::Publish(*publish)),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Debug for Arrival {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Arrival")
+            .field("what", &self.what)
+            .finish_non_exhaustive()
+    }
+}

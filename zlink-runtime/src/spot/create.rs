@@ -1,0 +1,286 @@
+//! The asking side of a manager: where a new Spot is to be made, who makes it, and what came of it.
+//!
+//! It must not know how a Spot is made.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::channel::control;
+use crate::clock;
+use crate::error::{CallError, Error, ErrorKind, Execution};
+use crate::id::{MeshName, ObjectGeneration, Rid, SpotId, SpotKind, SpotRef, SpotType};
+use crate::limit::INBOX_BYTES;
+use crate::location::{Removal, Resolved, SpotRecord};
+use crate::wire::{self, RecordKind, SpotOutcome};
+
+use super::call::is_managed;
+use super::find::{check_new, failed, unavailable};
+use super::spots::Inner;
+use super::value::SpotCreated;
+
+/// Between two looks at a Spot that somebody else makes or closes: from, to.
+const LOOK: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(200));
+
+/// Somebody who asks for a Spot, with one deadline for all of it.
+pub(super) struct Asking {
+    spots: Arc<Inner>,
+    /// Alive as long as the turn of the caller, where that is a handler.
+    turn: Option<Weak<()>>,
+    stable_type: SpotType,
+    mesh: Option<MeshName>,
+    deadline: Instant,
+    submitted: Submitted,
+}
+
+/// Whether anything of an operation has left this process.
+#[derive(Clone, Default)]
+pub(super) struct Submitted(Arc<AtomicBool>);
+
+impl Submitted {
+    /// An error that says whether something may have run.
+    pub(super) fn error(&self, kind: ErrorKind, text: &str) -> Error {
+        let execution = if self.0.load(Ordering::Relaxed) {
+            Execution::Unknown
+        } else {
+            Execution::NotExecuted
+        };
+        Error::new(kind, execution, text)
+    }
+}
+
+fn refused<T>(kind: ErrorKind, text: String) -> Result<T, CallError> {
+    Err(Error::not_executed(kind, text).into())
+}
+
+impl Asking {
+    pub(super) fn new(spots: Arc<Inner>, turn: Option<Weak<()>>, stable_type: SpotType, deadline: Instant) -> Self {
+        Self {
+            spots,
+            turn,
+            stable_type,
+            mesh: None,
+            deadline,
+            submitted: Submitted::default(),
+        }
+    }
+
+    pub(super) fn in_mesh(mut self, mesh: MeshName) -> Self {
+        self.mesh = Some(mesh);
+        self
+    }
+
+    pub(super) fn submitted(&self) -> Submitted {
+        self.submitted.clone()
+    }
+
+    fn check_type(&self, record: &SpotRecord, is_right: impl Fn(SpotKind) -> bool) -> Result<(), CallError> {
+        if is_right(record.kind) && record.stable_type == self.stable_type {
+            return Ok(());
+        }
+        let text = format!("{:?} is a Spot of the type {}", record.id.as_str(), record.stable_type);
+        refused(ErrorKind::TypeMismatch, text)
+    }
+
+    pub(super) async fn find(self, id: &SpotId) -> Result<Option<SpotRef>, CallError> {
+        match self.spots.authority.resolve(id).await {
+            Resolved::Ready(record) => {
+                self.check_type(&record, is_managed)?;
+                self.spots.remember(&record);
+                Ok(Some(record.reference()))
+            }
+            Resolved::Unavailable(record) => {
+                self.check_type(&record, is_managed)?;
+                let ready = record.state == crate::location::SpotState::Ready;
+                Ok(ready.then(|| record.reference()))
+            }
+            Resolved::Creating(_) | Resolved::Missing => Ok(None),
+            Resolved::Failed(error) => Err(failed(&error).into()),
+        }
+    }
+
+    /// Creates it; without an ID, under a new one.
+    pub(super) async fn create(self, id: Option<SpotId>, request: Vec<u8>) -> Result<SpotCreated<Vec<u8>>, CallError> {
+        if request.len() > INBOX_BYTES {
+            let text = format!("needs {} bytes; a create carries at most {INBOX_BYTES}", request.len());
+            return Err(crate::error::ArgumentError::new("request", text).into());
+        }
+        let (home, exclusive) = (self.spots.home_for(self.mesh.as_ref())?.clone(), id.is_none());
+        let id = match id {
+            Some(id) => id,
+            None => SpotId::new(self.spots.random.uuid().hyphenated().to_string())
+                .map_err(|error| Error::not_executed(ErrorKind::InternalFailure, error.to_string()))?,
+        };
+        check_new(&id)?;
+        let operation = self.spots.random.uuid().into_bytes().to_vec();
+        let mut refused_by: Vec<Rid> = Vec::new();
+        let mut last: Option<CallError> = None;
+        let mut pause = LOOK.0;
+        loop {
+            match self.spots.authority.resolve(&id).await {
+                Resolved::Ready(record) => {
+                    self.check_type(&record, |kind| kind == SpotKind::User)?;
+                    if exclusive {
+                        return refused(ErrorKind::AlreadyExists, format!("there is a Spot {:?}", id.as_str()));
+                    }
+                    self.spots.remember(&record);
+                    return Ok(SpotCreated::Existing(record.reference()));
+                }
+                Resolved::Creating(record) => self.check_type(&record, |kind| kind == SpotKind::User)?,
+                Resolved::Unavailable(record) => {
+                    // Its owner is dead, or fenced off: proved dead, its ID is free.
+                    match self.spots.authority.release(&record.reference()).await {
+                        Ok(Removal::OwnerAlive) => return Err(unavailable(&record).into()),
+                        Ok(_) => continue,
+                        Err(error) => return Err(failed(&error).into()),
+                    }
+                }
+                Resolved::Failed(error) => return Err(failed(&error).into()),
+                Resolved::Missing => {
+                    let place = match self.spots.place(&home, SpotKind::User, &self.stable_type, &refused_by) {
+                        Ok(place) => place,
+                        Err(error) => return Err(last.unwrap_or_else(|| error.into())),
+                    };
+                    let question = wire::SpotCreate {
+                        id: id.as_str().to_owned(),
+                        stable_type: self.stable_type.as_str().to_owned(),
+                        mesh: home.mesh.as_str().to_owned(),
+                        target_lifecycle: place.lifecycle.to_wire(),
+                        source: home.rid.as_bytes().to_vec(),
+                        source_lifecycle: home.lifecycle.to_wire(),
+                        operation: operation.clone(),
+                        request: request.clone(),
+                    };
+                    match self
+                        .ask::<_, wire::SpotCreated>(&home.mesh, &place.rid, RecordKind::SpotCreate, question)
+                        .await
+                    {
+                        Ok(answer) => {
+                            if let Some(created) = self.created(&id, answer)? {
+                                return Ok(created);
+                            }
+                            // Somebody else was first.
+                        }
+                        Err(error) if may_go_elsewhere(&error) => {
+                            refused_by.push(place.rid);
+                            last = Some(error);
+                            continue;
+                        }
+                        Err(error) => return Err(error),
+                    }
+                }
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LOOK.1);
+        }
+    }
+
+    fn created(&self, id: &SpotId, answer: wire::SpotCreated) -> Result<Option<SpotCreated<Vec<u8>>>, CallError> {
+        let reference = || {
+            Some(SpotRef {
+                id: id.clone(),
+                generation: ObjectGeneration::new(answer.generation)?,
+                mesh: MeshName::new(&answer.mesh).ok()?,
+                node: Rid::new(&answer.node).ok()?,
+            })
+        };
+        let bad = || Error::unknown(ErrorKind::ProtocolError, "the answer to a create cannot be used");
+        match answer.outcome {
+            SpotOutcome::Unspecified => Ok(None),
+            SpotOutcome::Created => {
+                let spot = reference().ok_or_else(bad)?;
+                Ok(Some(SpotCreated::Created(spot, answer.reply)))
+            }
+            SpotOutcome::Existing => Ok(Some(SpotCreated::Existing(reference().ok_or_else(bad)?))),
+            SpotOutcome::Rejected => Ok(Some(SpotCreated::Rejected(answer.reply))),
+            SpotOutcome::Unknown(_) => Err(bad().into()),
+        }
+    }
+
+    async fn ask<Q: crate::message::codec::Message, R: crate::message::codec::Message>(
+        &self,
+        mesh: &MeshName,
+        node: &Rid,
+        kind: RecordKind,
+        question: Q,
+    ) -> Result<R, CallError> {
+        self.submitted.0.store(true, Ordering::Relaxed);
+        let left = self
+            .deadline
+            .saturating_duration_since(clock::now())
+            .max(Duration::from_millis(1));
+        let from = (&self.spots.outbound, self.turn.clone());
+        control(from, (mesh, node.clone()), kind, question, left).await
+    }
+
+    pub(super) async fn close(self, spot: &SpotRef) -> Result<bool, CallError> {
+        let record = match self.spots.authority.resolve(&spot.id).await {
+            Resolved::Missing => return Ok(false),
+            Resolved::Failed(error) => return Err(failed(&error).into()),
+            Resolved::Ready(record) | Resolved::Creating(record) | Resolved::Unavailable(record)
+                if record.generation != spot.generation =>
+            {
+                return Err(stale().into());
+            }
+            Resolved::Creating(_) => return Ok(false),
+            Resolved::Unavailable(record) => {
+                self.check_type(&record, |kind| kind == SpotKind::User)?;
+                return match self.spots.authority.release(spot).await {
+                    Ok(Removal::Removed) => Ok(true),
+                    Ok(Removal::Missing) => Ok(false),
+                    Ok(Removal::Other(_)) => Err(stale().into()),
+                    Ok(Removal::OwnerAlive) => Err(unavailable(&record).into()),
+                    Err(error) => Err(failed(&error).into()),
+                };
+            }
+            Resolved::Ready(record) => record,
+        };
+        self.check_type(&record, |kind| kind == SpotKind::User)?;
+        let question = wire::SpotClose {
+            id: record.id.as_str().to_owned(),
+            generation: record.generation.get(),
+            target_lifecycle: record.lifecycle.to_wire(),
+        };
+        let answer: wire::SpotClosed = self
+            .ask(&record.mesh, &record.node, RecordKind::SpotClose, question)
+            .await?;
+        self.spots.is_misled(&spot.id, record.version.get());
+        Ok(answer.closed)
+    }
+
+    pub(super) async fn release(self, spot: &SpotRef) -> Result<bool, CallError> {
+        match self.spots.authority.release(spot).await {
+            Ok(Removal::Removed) => {
+                self.spots.is_misled(&spot.id, u64::MAX);
+                Ok(true)
+            }
+            Ok(Removal::Missing) => Ok(false),
+            Ok(Removal::Other(_)) => Err(stale().into()),
+            Ok(Removal::OwnerAlive) => refused(
+                ErrorKind::InvalidOperation,
+                "the host of the Spot lives; close it instead".to_owned(),
+            ),
+            Err(error) => Err(failed(&error).into()),
+        }
+    }
+}
+
+fn stale() -> Error {
+    Error::not_executed(
+        ErrorKind::InvalidOperation,
+        "the reference is of another incarnation of the Spot than there is now",
+    )
+}
+
+/// Whether another node can be asked: this one did nothing, and says so.
+fn may_go_elsewhere(error: &CallError) -> bool {
+    let kinds = [
+        ErrorKind::Unavailable,
+        ErrorKind::CapacityExceeded,
+        ErrorKind::NotFound,
+        ErrorKind::ShuttingDown,
+    ];
+    error.execution() == Execution::NotExecuted && error.kind().is_some_and(|kind| kinds.contains(&kind))
+}

@@ -1,0 +1,351 @@
+//! From received bytes to a Spot's typed callback and back. Everything generic over messages and states is here.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use crate::channel::{Refusal, ReplyTo};
+use crate::error::{Error, ErrorKind, HandlerError};
+use crate::execution::{Ended, Scope, StateCell, StateTurn, Tick, YieldTurn};
+use crate::message::codec::{self, Message};
+
+use super::kind::OfKind;
+use super::turn::{SpotTurn, SpotYieldTurn, TurnCore};
+use super::value::CloseReason;
+
+/// A callback of a Spot trait, by its path: `<S as RoomSpot>::say`. So generated code needs neither a closure nor a
+/// future per method.
+pub trait SpotCall<'a, S, K, M>: Copy + Send + Sync + 'static {
+    /// What it answers.
+    type Reply;
+    /// The callback at work.
+    type Running: Future<Output = Result<Self::Reply, HandlerError>> + Send;
+
+    #[doc(hidden)]
+    fn call(self, spot: &'a mut S, turn: &'a mut SpotTurn<'a, K>, message: M) -> Self::Running;
+}
+
+impl<'a, S: 'a, K: 'a, M, R, F, Fut> SpotCall<'a, S, K, M> for F
+where
+    F: Fn(&'a mut S, &'a mut SpotTurn<'a, K>, M) -> Fut + Copy + Send + Sync + 'static,
+    Fut: Future<Output = Result<R, HandlerError>> + Send,
+{
+    type Reply = R;
+    type Running = Fut;
+
+    fn call(self, spot: &'a mut S, turn: &'a mut SpotTurn<'a, K>, message: M) -> Fut {
+        self(spot, turn, message)
+    }
+}
+
+/// The same for a callback that may give its turn back, and so has its state through it.
+pub trait SpotYieldCall<'a, S: Send + 'static, K, M>: Copy + Send + Sync + 'static {
+    /// What it answers.
+    type Reply;
+    /// The callback at work.
+    type Running: Future<Output = Result<Self::Reply, HandlerError>> + Send;
+
+    #[doc(hidden)]
+    fn call(self, turn: &'a mut SpotYieldTurn<'a, S, K>, message: M) -> Self::Running;
+}
+
+impl<'a, S: Send + 'static, K: 'a, M, R, F, Fut> SpotYieldCall<'a, S, K, M> for F
+where
+    F: Fn(&'a mut SpotYieldTurn<'a, S, K>, M) -> Fut + Copy + Send + Sync + 'static,
+    Fut: Future<Output = Result<R, HandlerError>> + Send,
+{
+    type Reply = R;
+    type Running = Fut;
+
+    fn call(self, turn: &'a mut SpotYieldTurn<'a, S, K>, message: M) -> Fut {
+        self(turn, message)
+    }
+}
+
+/// `on_initialize`, by its path.
+pub trait SpotInitialize<'a, S, K>: Copy + Send + Sync + 'static {
+    /// The callback at work.
+    type Running: Future<Output = Result<(), HandlerError>> + Send;
+
+    #[doc(hidden)]
+    fn call(self, spot: &'a mut S, turn: &'a mut SpotTurn<'a, K>) -> Self::Running;
+}
+
+impl<'a, S: 'a, K: 'a, F, Fut> SpotInitialize<'a, S, K> for F
+where
+    F: Fn(&'a mut S, &'a mut SpotTurn<'a, K>) -> Fut + Copy + Send + Sync + 'static,
+    Fut: Future<Output = Result<(), HandlerError>> + Send,
+{
+    type Running = Fut;
+
+    fn call(self, spot: &'a mut S, turn: &'a mut SpotTurn<'a, K>) -> Fut {
+        self(spot, turn)
+    }
+}
+
+/// `on_closing`, by its path.
+pub trait SpotClosing<'a, S, K>: Copy + Send + Sync + 'static {
+    /// The callback at work.
+    type Running: Future<Output = Result<(), HandlerError>> + Send;
+
+    #[doc(hidden)]
+    fn call(
+        self,
+        spot: &'a mut S,
+        turn: &'a mut SpotTurn<'a, K>,
+        reason: CloseReason,
+        deadline: Instant,
+    ) -> Self::Running;
+}
+
+impl<'a, S: 'a, K: 'a, F, Fut> SpotClosing<'a, S, K> for F
+where
+    F: Fn(&'a mut S, &'a mut SpotTurn<'a, K>, CloseReason, Instant) -> Fut + Copy + Send + Sync + 'static,
+    Fut: Future<Output = Result<(), HandlerError>> + Send,
+{
+    type Running = Fut;
+
+    fn call(self, spot: &'a mut S, turn: &'a mut SpotTurn<'a, K>, reason: CloseReason, deadline: Instant) -> Fut {
+        self(spot, turn, reason, deadline)
+    }
+}
+
+/// What a callback is begun with.
+pub(super) struct Delivery {
+    pub(super) core: TurnCore,
+    pub(super) scope: Arc<Scope>,
+    /// Of a request.
+    pub(super) reply: Option<ReplyTo>,
+}
+
+/// A handler whose types are known inside only.
+pub(super) trait Dispatch: Send + Sync {
+    /// Decodes, and makes the turn, which is not polled yet.
+    ///
+    /// # Errors
+    /// Where the payload is not the expected message. No handler ran.
+    fn start(&self, delivery: Delivery, payload: &[u8]) -> Result<StateTurn, Refusal>;
+}
+
+/// A handler of ticks.
+pub(super) trait OnTick: Send + Sync {
+    /// Makes the turn, which is not polled yet. `None` where the Spot has no state, which its queue rules out.
+    fn start(&self, delivery: Delivery, tick: Tick, held: Box<dyn Send>) -> Option<StateTurn>;
+}
+
+/// A callback of either form.
+pub(super) trait Invoke<S: Send + 'static, M>: Copy + Send + Sync + 'static {
+    type Reply;
+
+    fn invoke<'t>(
+        self,
+        turn: &'t mut YieldTurn<'_, S>,
+        core: &'t TurnCore,
+        message: M,
+    ) -> impl Future<Output = Result<Self::Reply, HandlerError>> + Send;
+}
+
+/// One that has the state from its begin to its end.
+pub(super) struct Plain<F, K, R>(pub(super) F, PhantomData<fn() -> (K, R)>);
+
+impl<F, K, R> Plain<F, K, R> {
+    pub(super) const fn new(call: F) -> Self {
+        Self(call, PhantomData)
+    }
+}
+
+impl<F: Copy, K, R> Clone for Plain<F, K, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<F: Copy, K, R> Copy for Plain<F, K, R> {}
+
+impl<S, M, K, R, F> Invoke<S, M> for Plain<F, K, R>
+where
+    S: Send + 'static,
+    M: Send + 'static,
+    K: OfKind,
+    R: 'static,
+    F: for<'a> SpotCall<'a, S, K, M, Reply = R>,
+{
+    type Reply = R;
+
+    async fn invoke<'t>(
+        self,
+        turn: &'t mut YieldTurn<'_, S>,
+        core: &'t TurnCore,
+        message: M,
+    ) -> Result<R, HandlerError> {
+        let mut told = SpotTurn::new(core);
+        self.0.call(turn.state(), &mut told, message).await
+    }
+}
+
+/// One that has it through its turn.
+pub(super) struct Yielding<F, K, R>(F, PhantomData<fn() -> (K, R)>);
+
+impl<F, K, R> Yielding<F, K, R> {
+    pub(super) const fn new(call: F) -> Self {
+        Self(call, PhantomData)
+    }
+}
+
+impl<F: Copy, K, R> Clone for Yielding<F, K, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<F: Copy, K, R> Copy for Yielding<F, K, R> {}
+
+impl<S, M, K, R, F> Invoke<S, M> for Yielding<F, K, R>
+where
+    S: Send + 'static,
+    M: Send + 'static,
+    K: OfKind,
+    R: 'static,
+    F: for<'a> SpotYieldCall<'a, S, K, M, Reply = R>,
+{
+    type Reply = R;
+
+    async fn invoke<'t>(
+        self,
+        turn: &'t mut YieldTurn<'_, S>,
+        core: &'t TurnCore,
+        message: M,
+    ) -> Result<R, HandlerError> {
+        let mut told = SpotYieldTurn::new(turn.reborrow(), core);
+        self.0.call(&mut told, message).await
+    }
+}
+
+/// A handler of a request, of a one-way message, or of ticks.
+pub(super) struct Typed<I, S, M> {
+    invoke: I,
+    /// Whether the Spot closes with its good end.
+    closes: bool,
+    types: PhantomData<fn(M) -> S>,
+}
+
+impl<I, S, M> Typed<I, S, M> {
+    pub(super) const fn new(invoke: I, closes: bool) -> Self {
+        Self {
+            invoke,
+            closes,
+            types: PhantomData,
+        }
+    }
+}
+
+/// A handler of requests; the other kind is of one-way messages.
+pub(super) struct Requests<T>(pub(super) T);
+pub(super) struct Sends<T>(pub(super) T);
+pub(super) struct Ticks<T>(pub(super) T);
+
+impl<I, S, M> Dispatch for Requests<Typed<I, S, M>>
+where
+    S: Send + 'static,
+    M: Message,
+    I: Invoke<S, M, Reply: Message>,
+{
+    fn start(&self, delivery: Delivery, payload: &[u8]) -> Result<StateTurn, Refusal> {
+        let Delivery { core, scope, reply } = delivery;
+        let (cell, message) = match cell_and_message::<S, M>(&core, payload) {
+            Ok(both) => both,
+            Err(error) => return Err(Refusal { error, reply }),
+        };
+        let Some(reply) = reply else {
+            let error = Error::not_executed(ErrorKind::ProtocolError, "a request has no reply route");
+            return Err(Refusal { error, reply: None });
+        };
+        let (invoke, closes) = (self.0.invoke, self.0.closes);
+        let work = async move |turn: &mut YieldTurn<'_, S>| {
+            let outcome = invoke.invoke(turn, &core, message).await;
+            let failed = match outcome {
+                Ok(answer) => reply.answer(&answer).err().map(|error| error.to_string()),
+                Err(error) => {
+                    let text = format!("the handler of {} failed", core.name());
+                    reply.fail(&Error::unknown(ErrorKind::InternalFailure, text));
+                    Some(error.to_string())
+                }
+            };
+            ended(&core, failed, closes, "reply_error")
+        };
+        Ok(StateTurn::new(&cell, scope, work))
+    }
+}
+
+impl<I, S, M> Dispatch for Sends<Typed<I, S, M>>
+where
+    S: Send + 'static,
+    M: Message,
+    I: Invoke<S, M, Reply = ()>,
+{
+    fn start(&self, delivery: Delivery, payload: &[u8]) -> Result<StateTurn, Refusal> {
+        let Delivery { core, scope, reply } = delivery;
+        let (cell, message) = match cell_and_message::<S, M>(&core, payload) {
+            Ok(both) => both,
+            Err(error) => return Err(Refusal { error, reply }),
+        };
+        let (invoke, closes) = (self.0.invoke, self.0.closes);
+        let work = async move |turn: &mut YieldTurn<'_, S>| {
+            let outcome = invoke.invoke(turn, &core, message).await;
+            ended(&core, outcome.err().map(|error| error.to_string()), closes, "drop")
+        };
+        Ok(StateTurn::new(&cell, scope, work))
+    }
+}
+
+impl<I, S> OnTick for Ticks<Typed<I, S, Tick>>
+where
+    S: Send + 'static,
+    I: Invoke<S, Tick, Reply = ()>,
+{
+    fn start(&self, delivery: Delivery, tick: Tick, held: Box<dyn Send>) -> Option<StateTurn> {
+        let Delivery { core, scope, .. } = delivery;
+        let cell = cell::<S>(&core)?;
+        let (invoke, closes) = (self.0.invoke, self.0.closes);
+        let work = async move |turn: &mut YieldTurn<'_, S>| {
+            let outcome = invoke.invoke(turn, &core, tick).await;
+            drop(held);
+            ended(&core, outcome.err().map(|error| error.to_string()), closes, "drop")
+        };
+        Some(StateTurn::new(&cell, scope, work))
+    }
+}
+
+fn cell<S: Send + 'static>(core: &TurnCore) -> Option<StateCell<S>> {
+    core.object.cell()?.downcast_ref::<StateCell<S>>().cloned()
+}
+
+fn cell_and_message<S: Send + 'static, M: Message>(
+    core: &TurnCore,
+    payload: &[u8],
+) -> Result<(StateCell<S>, M), Error> {
+    let cell = cell::<S>(core).ok_or_else(|| Error::not_executed(ErrorKind::Unavailable, "the Spot has no state"))?;
+    let message = codec::decode::<M>(payload).map_err(|error| {
+        let text = format!("the payload of {} is not what its handler takes: {error}", core.name());
+        Error::not_executed(ErrorKind::ProtocolError, text)
+    })?;
+    Ok((cell, message))
+}
+
+/// What a callback's end means beside its answer.
+fn ended(core: &TurnCore, failed: Option<String>, closes: bool, action: &'static str) -> Ended {
+    match failed {
+        None => {
+            if closes {
+                core.object.begin_close(CloseReason::ExplicitClose);
+            }
+            Ended::Well
+        }
+        Some(error) => {
+            tracing::warn!(
+                target: "zlink::dispatch", event_id = "zlink.dispatch_error", surface = "spot", packet_name = core.name(),
+                outcome = "failed", reason = "handler_exception", action, error
+            );
+            Ended::Badly
+        }
+    }
+}

@@ -1,0 +1,504 @@
+//! What generated code registers: how Spots of one type are made, and what they handle.
+//!
+//! It must not know where a Spot lives or how its turns are run.
+
+use std::any::Any;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use tokio::time::Instant;
+
+use crate::error::HandlerError;
+use crate::execution::{Mode, StateCell, Tick};
+use crate::id::{ChannelName, PacketName, SpotKind, SpotType, TimerName, Topic};
+use crate::message::codec::Message;
+use crate::transport::BoxFuture;
+
+use super::dispatch::{
+    Dispatch, OnTick, Plain, Requests, Sends, SpotCall, SpotClosing, SpotInitialize, SpotYieldCall, Ticks, Typed,
+    Yielding,
+};
+use super::kind::{EntrySpot, InstanceSpot, OfKind, UserSpot};
+use super::object::Object;
+use super::turn::{SpotContext, SpotTurn, TurnCore};
+use super::value::{CloseReason, Created, Payload, Relocation};
+
+/// How Spots of one type are made, and what they handle. A schema's `<spot>_spot::<S>()` makes one. Clones are the same.
+#[derive(Clone)]
+#[must_use = "a factory does nothing until it is registered with an object server"]
+pub struct SpotFactory {
+    parts: Arc<Parts>,
+    life: Arc<dyn Life>,
+}
+
+pub(super) struct Parts {
+    pub(super) kind: SpotKind,
+    pub(super) stable_type: SpotType,
+    pub(super) mode: Mode,
+    pub(super) relocation: Option<Relocation>,
+    /// By packet: for one-way messages, and for requests.
+    pub(super) handlers: FxHashMap<&'static str, [Option<Arc<dyn Dispatch>>; 2]>,
+    pub(super) subscriptions: Vec<Subscription>,
+    pub(super) timers: Vec<(TimerName, Arc<dyn OnTick>)>,
+    /// What was registered twice; start reports it.
+    pub(super) twice: Vec<String>,
+}
+
+/// What of a channel's multicasts is handled, and how.
+pub(super) struct Subscription {
+    pub(super) channel: ChannelName,
+    pub(super) topic: Topic,
+    /// A packet name.
+    pub(super) packet: &'static str,
+    pub(super) dispatch: Arc<dyn Dispatch>,
+}
+
+/// The begin and the end of a Spot, with its type known inside only.
+pub(super) trait Life: Send + Sync {
+    /// Makes it and initialises it.
+    fn make(&self, object: Arc<Object>, request: Vec<u8>) -> BoxFuture<'static, Result<Made, MakeError>>;
+
+    /// Runs `on_closing` and drops it. What it had is gone with the future.
+    fn close(
+        &self,
+        object: Arc<Object>,
+        reason: CloseReason,
+        deadline: Instant,
+    ) -> BoxFuture<'static, Result<(), HandlerError>>;
+}
+
+/// What a factory made.
+pub(super) enum Made {
+    /// A [`StateCell`] of its own type, and the encoded reply.
+    Accepted(Box<dyn Any + Send + Sync>, Vec<u8>),
+    Rejected(Vec<u8>),
+}
+
+/// Why a factory made nothing.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum MakeError {
+    #[error("the request is not what the factory takes: {0}")]
+    Request(String),
+    #[error("the reply cannot be encoded: {0}")]
+    Reply(String),
+    #[error("{0}")]
+    Failed(HandlerError),
+}
+
+type Begun<S> = BoxFuture<'static, Result<(Option<S>, Vec<u8>), MakeError>>;
+type Begin<S> = Box<dyn Fn(Arc<Object>, Vec<u8>) -> Begun<S> + Send + Sync>;
+type Initialize<S, K> =
+    Box<dyn for<'a> Fn(&'a mut S, &'a mut SpotTurn<'a, K>) -> BoxFuture<'a, Result<(), HandlerError>> + Send + Sync>;
+type Closing<S, K> = Box<
+    dyn for<'a> Fn(&'a mut S, &'a mut SpotTurn<'a, K>, CloseReason, Instant) -> BoxFuture<'a, Result<(), HandlerError>>
+        + Send
+        + Sync,
+>;
+
+struct TypedLife<S, K> {
+    begin: Begin<S>,
+    initialize: Option<Arc<Initialize<S, K>>>,
+    closing: Option<Arc<Closing<S, K>>>,
+}
+
+impl<S: Send + 'static, K: OfKind> Life for TypedLife<S, K> {
+    fn make(&self, object: Arc<Object>, request: Vec<u8>) -> BoxFuture<'static, Result<Made, MakeError>> {
+        let begun = (self.begin)(object.clone(), request);
+        let initialize = self.initialize.clone();
+        Box::pin(async move {
+            let (state, reply) = begun.await?;
+            let Some(mut state) = state else {
+                return Ok(Made::Rejected(reply));
+            };
+            if let Some(initialize) = initialize {
+                let core = TurnCore::lifecycle(object.clone(), "on_initialize");
+                let mut turn = SpotTurn::new(&core);
+                initialize(&mut state, &mut turn).await.map_err(MakeError::Failed)?;
+            }
+            let cell = StateCell::new(object.lane(), state);
+            Ok(Made::Accepted(Box::new(cell), reply))
+        })
+    }
+
+    fn close(
+        &self,
+        object: Arc<Object>,
+        reason: CloseReason,
+        deadline: Instant,
+    ) -> BoxFuture<'static, Result<(), HandlerError>> {
+        let closing = self.closing.clone();
+        Box::pin(async move {
+            let cell = object.cell().and_then(|cell| cell.downcast_ref::<StateCell<S>>());
+            let Some(mut state) = cell.and_then(StateCell::take) else {
+                return Ok(());
+            };
+            if let Some(closing) = closing {
+                let core = TurnCore::lifecycle(object.clone(), "on_closing");
+                let mut turn = SpotTurn::new(&core);
+                closing(&mut state, &mut turn, reason, deadline).await?;
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Parts {
+    /// The handler of that packet, and its name for ever.
+    pub(super) fn handler(&self, packet: &str, request: bool) -> Option<(&'static str, &Arc<dyn Dispatch>)> {
+        let (name, [send, ask]) = self.handlers.get_key_value(packet)?;
+        Some((name, if request { ask } else { send }.as_ref()?))
+    }
+}
+
+impl SpotFactory {
+    /// The type of its Spots.
+    #[must_use]
+    pub fn stable_type(&self) -> &SpotType {
+        &self.parts.stable_type
+    }
+
+    pub(crate) fn kind(&self) -> SpotKind {
+        self.parts.kind
+    }
+
+    /// What is wrong with how it was built.
+    pub(crate) fn problems(&self) -> impl Iterator<Item = &str> {
+        self.parts.twice.iter().map(String::as_str)
+    }
+
+    /// The channels that it subscribes to.
+    pub(crate) fn channels(&self) -> impl Iterator<Item = &ChannelName> {
+        self.parts.subscriptions.iter().map(|one| &one.channel)
+    }
+
+    pub(super) fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
+    pub(super) fn life(&self) -> &dyn Life {
+        &*self.life
+    }
+
+    /// Begins a factory of User Spots of that type, which `create` makes.
+    pub fn user<S, Q, R, F, Fut>(stable_type: SpotType, create: F) -> SpotFactoryBuilder<S, UserSpot>
+    where
+        S: Send + 'static,
+        Q: Payload,
+        R: Payload,
+        F: Fn(SpotContext<UserSpot>, Q) -> Fut + Copy + Send + Sync + 'static,
+        Fut: Future<Output = Result<Created<S, R>, HandlerError>> + Send + 'static,
+    {
+        let begin = move |object: Arc<Object>, request: Vec<u8>| -> Begun<S> {
+            Box::pin(async move {
+                let request = Q::from_bytes(&request).map_err(|error| MakeError::Request(error.to_string()))?;
+                let created = create(SpotContext::new(object), request).await;
+                let (state, reply) = match created.map_err(MakeError::Failed)? {
+                    Created::Accepted(state, reply) => (Some(state), reply),
+                    Created::Rejected(reply) => (None, reply),
+                };
+                let reply = reply.to_bytes().map_err(|error| MakeError::Reply(error.to_string()))?;
+                Ok((state, reply))
+            })
+        };
+        SpotFactoryBuilder::new(stable_type, Box::new(begin))
+    }
+
+    /// Begins a factory of Instance Spots of that type, which `activate` makes.
+    pub fn instance<S, F, Fut>(stable_type: SpotType, activate: F) -> SpotFactoryBuilder<S, InstanceSpot>
+    where
+        S: Send + 'static,
+        F: Fn(SpotContext<InstanceSpot>) -> Fut + Copy + Send + Sync + 'static,
+        Fut: Future<Output = Result<S, HandlerError>> + Send + 'static,
+    {
+        SpotFactoryBuilder::new(stable_type, begin_by(activate))
+    }
+
+    /// Begins the factory of a node's Entry Spot, which `start` makes. Its type only names it: an Entry Spot has none.
+    pub fn entry<S, F, Fut>(stable_type: SpotType, start: F) -> SpotFactoryBuilder<S, EntrySpot>
+    where
+        S: Send + 'static,
+        F: Fn(SpotContext<EntrySpot>) -> Fut + Copy + Send + Sync + 'static,
+        Fut: Future<Output = Result<S, HandlerError>> + Send + 'static,
+    {
+        SpotFactoryBuilder::new(stable_type, begin_by(start))
+    }
+}
+
+fn begin_by<S, K, F, Fut>(make: F) -> Begin<S>
+where
+    S: Send + 'static,
+    K: OfKind,
+    F: Fn(SpotContext<K>) -> Fut + Copy + Send + Sync + 'static,
+    Fut: Future<Output = Result<S, HandlerError>> + Send + 'static,
+{
+    Box::new(move |object, _| {
+        let made = make(SpotContext::new(object));
+        Box::pin(async move { Ok((Some(made.await.map_err(MakeError::Failed)?), Vec::new())) })
+    })
+}
+
+/// Collects what Spots of one type, states `S` of the kind `K`, do. Generated code uses it.
+pub struct SpotFactoryBuilder<S, K> {
+    parts: Parts,
+    begin: Begin<S>,
+    initialize: Option<Arc<Initialize<S, K>>>,
+    closing: Option<Arc<Closing<S, K>>>,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<S: Send + 'static, K: OfKind> SpotFactoryBuilder<S, K> {
+    fn new(stable_type: SpotType, begin: Begin<S>) -> Self {
+        Self {
+            parts: Parts {
+                kind: K::KIND,
+                stable_type,
+                mode: match K::KIND {
+                    SpotKind::Entry => Mode::Entry,
+                    SpotKind::User => Mode::SpotWide,
+                    SpotKind::Instance => Mode::Instance,
+                },
+                relocation: None,
+                handlers: FxHashMap::default(),
+                subscriptions: Vec::new(),
+                timers: Vec::new(),
+                twice: Vec::new(),
+            },
+            begin,
+            initialize: None,
+            closing: None,
+            kind: PhantomData,
+        }
+    }
+
+    /// Runs before the Spot takes messages.
+    pub fn initialize<F: for<'a> SpotInitialize<'a, S, K>>(mut self, call: F) -> Self {
+        self.initialize = Some(Arc::new(Box::new(move |spot, turn| Box::pin(call.call(spot, turn)))));
+        self
+    }
+
+    /// Runs last.
+    pub fn closing<F: for<'a> SpotClosing<'a, S, K>>(mut self, call: F) -> Self {
+        let closing: Closing<S, K> =
+            Box::new(move |spot, turn, reason, deadline| Box::pin(call.call(spot, turn, reason, deadline)));
+        self.closing = Some(Arc::new(closing));
+        self
+    }
+
+    /// Handles one-way messages named `packet`.
+    pub fn send<M, F>(self, packet: &'static str, call: F) -> Self
+    where
+        M: Message,
+        F: for<'a> SpotCall<'a, S, K, M, Reply = ()>,
+    {
+        let handler = Typed::<_, S, M>::new(Plain::<F, K, ()>::new(call), false);
+        self.handler(packet, false, Arc::new(Sends(handler)))
+    }
+
+    /// The same, with a turn that can be given back.
+    pub fn send_yielding<M, F>(self, packet: &'static str, call: F) -> Self
+    where
+        M: Message,
+        F: for<'a> SpotYieldCall<'a, S, K, M, Reply = ()>,
+    {
+        let handler = Typed::<_, S, M>::new(Yielding::<F, K, ()>::new(call), false);
+        self.handler(packet, false, Arc::new(Sends(handler)))
+    }
+
+    /// As [`send`](Self::send); the Spot closes with its good end.
+    pub fn send_closing<M, F>(self, packet: &'static str, call: F) -> Self
+    where
+        M: Message,
+        F: for<'a> SpotCall<'a, S, K, M, Reply = ()>,
+    {
+        let handler = Typed::<_, S, M>::new(Plain::<F, K, ()>::new(call), true);
+        self.handler(packet, false, Arc::new(Sends(handler)))
+    }
+
+    /// As [`send_yielding`](Self::send_yielding); the Spot closes with its good end.
+    pub fn send_yielding_closing<M, F>(self, packet: &'static str, call: F) -> Self
+    where
+        M: Message,
+        F: for<'a> SpotYieldCall<'a, S, K, M, Reply = ()>,
+    {
+        let handler = Typed::<_, S, M>::new(Yielding::<F, K, ()>::new(call), true);
+        self.handler(packet, false, Arc::new(Sends(handler)))
+    }
+
+    /// Handles requests named `packet`.
+    pub fn request<Q, R, F>(self, packet: &'static str, call: F) -> Self
+    where
+        Q: Message,
+        R: Message,
+        F: for<'a> SpotCall<'a, S, K, Q, Reply = R>,
+    {
+        let handler = Typed::<_, S, Q>::new(Plain::<F, K, R>::new(call), false);
+        self.handler(packet, true, Arc::new(Requests(handler)))
+    }
+
+    /// The same, with a turn that can be given back.
+    pub fn request_yielding<Q, R, F>(self, packet: &'static str, call: F) -> Self
+    where
+        Q: Message,
+        R: Message,
+        F: for<'a> SpotYieldCall<'a, S, K, Q, Reply = R>,
+    {
+        let handler = Typed::<_, S, Q>::new(Yielding::<F, K, R>::new(call), false);
+        self.handler(packet, true, Arc::new(Requests(handler)))
+    }
+
+    /// As [`request`](Self::request); the Spot closes once the reply was made.
+    pub fn request_closing<Q, R, F>(self, packet: &'static str, call: F) -> Self
+    where
+        Q: Message,
+        R: Message,
+        F: for<'a> SpotCall<'a, S, K, Q, Reply = R>,
+    {
+        let handler = Typed::<_, S, Q>::new(Plain::<F, K, R>::new(call), true);
+        self.handler(packet, true, Arc::new(Requests(handler)))
+    }
+
+    /// As [`request_yielding`](Self::request_yielding); the Spot closes once the reply was made.
+    pub fn request_yielding_closing<Q, R, F>(self, packet: &'static str, call: F) -> Self
+    where
+        Q: Message,
+        R: Message,
+        F: for<'a> SpotYieldCall<'a, S, K, Q, Reply = R>,
+    {
+        let handler = Typed::<_, S, Q>::new(Yielding::<F, K, R>::new(call), true);
+        self.handler(packet, true, Arc::new(Requests(handler)))
+    }
+
+    /// Handles what is published to `channel` about `topic` as `packet`.
+    pub fn subscribe<M, F>(self, channel: &'static str, topic: &'static str, packet: &'static str, call: F) -> Self
+    where
+        M: Message,
+        F: for<'a> SpotCall<'a, S, K, M, Reply = ()>,
+    {
+        let handler = Typed::<_, S, M>::new(Plain::<F, K, ()>::new(call), false);
+        self.subscription(channel, topic, packet, Arc::new(Sends(handler)))
+    }
+
+    /// The same, with a turn that can be given back.
+    pub fn subscribe_yielding<M, F>(
+        self,
+        channel: &'static str,
+        topic: &'static str,
+        packet: &'static str,
+        call: F,
+    ) -> Self
+    where
+        M: Message,
+        F: for<'a> SpotYieldCall<'a, S, K, M, Reply = ()>,
+    {
+        let handler = Typed::<_, S, M>::new(Yielding::<F, K, ()>::new(call), false);
+        self.subscription(channel, topic, packet, Arc::new(Sends(handler)))
+    }
+
+    /// Handles the ticks of the timer `name`, which a turn starts.
+    pub fn timer<F>(self, name: &'static str, call: F) -> Self
+    where
+        F: for<'a> SpotCall<'a, S, K, Tick, Reply = ()>,
+    {
+        let handler = Typed::<_, S, Tick>::new(Plain::<F, K, ()>::new(call), false);
+        self.on_tick(name, Arc::new(Ticks(handler)))
+    }
+
+    /// The same, with a turn that can be given back.
+    pub fn timer_yielding<F>(self, name: &'static str, call: F) -> Self
+    where
+        F: for<'a> SpotYieldCall<'a, S, K, Tick, Reply = ()>,
+    {
+        let handler = Typed::<_, S, Tick>::new(Yielding::<F, K, ()>::new(call), false);
+        self.on_tick(name, Arc::new(Ticks(handler)))
+    }
+
+    fn handler(mut self, packet: &'static str, request: bool, dispatch: Arc<dyn Dispatch>) -> Self {
+        // Only to check it.
+        drop(PacketName::from_static(packet));
+        let [send, ask] = self.parts.handlers.entry(packet).or_default();
+        let place = if request { ask } else { send };
+        if place.replace(dispatch).is_some() {
+            self.parts.twice.push(format!("has two handlers for {packet:?}"));
+        }
+        self
+    }
+
+    fn subscription(
+        mut self,
+        channel: &'static str,
+        topic: &'static str,
+        packet: &'static str,
+        dispatch: Arc<dyn Dispatch>,
+    ) -> Self {
+        let new = Subscription {
+            channel: ChannelName::from_static(channel),
+            topic: Topic::from_static(topic),
+            packet,
+            dispatch,
+        };
+        // Only to check it.
+        drop(PacketName::from_static(packet));
+        let same =
+            |old: &Subscription| (&old.channel, &old.topic, old.packet) == (&new.channel, &new.topic, new.packet);
+        if self.parts.subscriptions.iter().any(same) {
+            let text = format!("subscribes twice to {packet:?} about {topic:?} in channel {channel:?}");
+            self.parts.twice.push(text);
+        }
+        self.parts.subscriptions.push(new);
+        self
+    }
+
+    fn on_tick(mut self, name: &'static str, handler: Arc<dyn OnTick>) -> Self {
+        let name = TimerName::from_static(name);
+        if self.parts.timers.iter().any(|(other, _)| *other == name) {
+            self.parts.twice.push(format!("has two timers {:?}", name.as_str()));
+        }
+        self.parts.timers.push((name, handler));
+        self
+    }
+
+    /// What becomes of its Spots when their node is drained.
+    pub fn relocation(mut self, policy: Relocation) -> Self {
+        self.parts.relocation = Some(policy);
+        self
+    }
+
+    /// The factory.
+    pub fn build(self) -> SpotFactory {
+        let life = TypedLife {
+            begin: self.begin,
+            initialize: self.initialize,
+            closing: self.closing,
+        };
+        SpotFactory {
+            parts: Arc::new(self.parts),
+            life: Arc::new(life),
+        }
+    }
+}
+
+impl<S: Send + 'static> SpotFactoryBuilder<S, UserSpot> {
+    /// Its members run side by side, and so do its timers; otherwise one thing at a time happens in the whole Spot.
+    pub fn per_actor(mut self) -> Self {
+        self.parts.mode = Mode::PerActor;
+        self
+    }
+}
+
+impl fmt::Debug for SpotFactory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SpotFactory({:?} {})", self.parts.kind, self.parts.stable_type)
+    }
+}
+
+impl<S, K> fmt::Debug for SpotFactoryBuilder<S, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "SpotFactoryBuilder({:?} {})",
+            self.parts.kind, self.parts.stable_type
+        )
+    }
+}

@@ -1,0 +1,350 @@
+//! Where a Spot is: what was found before, else the Location Store; and, for a call that may activate it, where it is made.
+//!
+//! It must not know what is sent there.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use crate::channel::{Found, Intent, SpotTo};
+use crate::clock;
+use crate::error::{Error, ErrorKind};
+use crate::id::{Generation, MeshName, Rid, SpotId, SpotKind, SpotType};
+use crate::limit::ACTIVATION_TIME;
+use crate::location::{AuthorityError, Removal, Resolved, SpotRecord, SpotState};
+use crate::message::codec;
+use crate::wire::{self, SpotTarget};
+
+use super::spots::{Home, Inner};
+
+/// Between two looks at a Spot that somebody makes.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How long a message may take that another host sends on.
+const ON_ITS_WAY: Duration = Duration::from_secs(1);
+
+/// A Spot that was found, as it is remembered.
+#[derive(Clone, Debug)]
+pub(super) struct Known {
+    mesh: MeshName,
+    node: Rid,
+    lifecycle: Generation,
+    target: SpotTarget,
+    version: u64,
+}
+
+/// Where a Spot is being made by what this host has sent.
+#[derive(Debug)]
+pub(super) struct Activating {
+    found: Found,
+    until: Instant,
+}
+
+/// A node that a new Spot can be made on.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) rid: Rid,
+    pub(super) lifecycle: Generation,
+}
+
+pub(super) fn failed(error: &AuthorityError) -> Error {
+    Error::not_executed(error.kind(), format!("the Location Store: {error}"))
+}
+
+/// What a call is told whose Spot's owner is dead.
+pub(super) fn unavailable(record: &SpotRecord) -> Error {
+    let text = format!("the host of {}, which has the Spot, is not alive", record.node);
+    Error::not_executed(ErrorKind::Unavailable, text)
+}
+
+/// Whether an ID has the form of those that the runtime gives to Entry Spots.
+pub(super) fn is_entry_form(id: &SpotId) -> bool {
+    let Some((prefix, uuid)) = id.as_str().rsplit_once("-entry-") else {
+        return false;
+    };
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    let lower = !uuid.bytes().any(|byte| byte.is_ascii_uppercase());
+    let v4 = uuid::Uuid::try_parse(uuid).is_ok_and(|uuid| uuid.get_version_num() == 4);
+    (1..=64).contains(&prefix.len()) && prefix.bytes().all(legal) && uuid.len() == 36 && lower && v4
+}
+
+/// Refuses an ID that only the runtime gives.
+pub(super) fn check_new(id: &SpotId) -> Result<(), Error> {
+    if is_entry_form(id) {
+        let text = format!("{id} has the form of the ID of an Entry Spot, which only the runtime gives");
+        return Err(Error::not_executed(ErrorKind::InvalidOperation, text));
+    }
+    Ok(())
+}
+
+impl Inner {
+    /// What is known without asking anybody: where the call's first message went, or what was found before.
+    pub(super) fn known_route(&self, spot: &SpotTo) -> Option<Found> {
+        let now = clock::now();
+        if spot.intent.is_some() {
+            match self.activating.lock().get(&spot.id) {
+                Some(place) if now < place.until => return Some(place.found.clone()),
+                // What was sent there last may still be on its way on.
+                Some(_) => return None,
+                None => {}
+            }
+        }
+        let known = self.routes.lock().get(&spot.id, now)?;
+        let activation = spot.intent.as_ref().map(|intent| {
+            // It may be gone by now: then it is made anew where it was.
+            let home = self.home(&known.mesh)?;
+            self.envelope(home, intent, known.lifecycle).ok()
+        });
+        Some(Found {
+            mesh: known.mesh,
+            node: known.node,
+            target: known.target,
+            version: known.version,
+            activation: activation.flatten(),
+        })
+    }
+
+    /// What a message carries that may activate its Spot, on that run of its node.
+    pub(super) fn envelope(&self, home: &Home, intent: &Intent, target: Generation) -> Result<Bytes, Error> {
+        let activation = wire::SpotActivation {
+            stable_type: intent.stable_type.as_str().to_owned(),
+            mesh: home.mesh.as_str().to_owned(),
+            target_lifecycle: target.to_wire(),
+            source: home.rid.as_bytes().to_vec(),
+            source_lifecycle: home.lifecycle.to_wire(),
+            operation: self.random.uuid().into_bytes().to_vec(),
+        };
+        codec::encode(&activation, Bytes::copy_from_slice)
+            .map_err(|error| Error::not_executed(ErrorKind::InternalFailure, error.to_string()))
+    }
+
+    pub(super) fn is_misled(&self, id: &SpotId, version: u64) {
+        self.routes.lock().forget(id, version);
+        if version == 0 {
+            self.activating.lock().remove(id);
+        }
+    }
+
+    /// Remembers where it is.
+    pub(super) fn remember(&self, record: &SpotRecord) -> Found {
+        let target = SpotTarget {
+            generation: record.generation.get(),
+            owner_generation: record.owner_generation,
+            lease: record.lease.get(),
+        };
+        let known = Known {
+            mesh: record.mesh.clone(),
+            node: record.node.clone(),
+            lifecycle: record.lifecycle,
+            target,
+            version: record.version.get(),
+        };
+        let found = Found {
+            mesh: record.mesh.clone(),
+            node: record.node.clone(),
+            target,
+            version: record.version.get(),
+            activation: None,
+        };
+        let mut routes = self.routes.lock();
+        routes.put(record.id.clone(), known.version, known, clock::now());
+        found
+    }
+
+    pub(super) async fn find_route(&self, spot: &SpotTo) -> Result<Found, Error> {
+        if spot.intent.is_some() {
+            check_new(&spot.id)?;
+        }
+        let until = clock::now() + ACTIVATION_TIME;
+        loop {
+            match (self.authority.resolve(&spot.id).await, &spot.intent) {
+                (Resolved::Ready(record), Some(intent)) => {
+                    self.leave_activation(&spot.id, &record).await;
+                    let mut found = self.remember(&record);
+                    if let Some(home) = self.home(&record.mesh) {
+                        found.activation = Some(self.envelope(home, intent, record.lifecycle)?);
+                    }
+                    return Ok(found);
+                }
+                (Resolved::Ready(record), None) => return Ok(self.remember(&record)),
+                (Resolved::Failed(error), _) => return Err(failed(&error)),
+                (Resolved::Unavailable(record), Some(_)) if record.state == SpotState::Creating => {
+                    // Its host died while it made it: once that is proved, the ID is free.
+                    match self.authority.release(&record.reference()).await {
+                        Ok(Removal::OwnerAlive) => return Err(unavailable(&record)),
+                        Ok(_) => {}
+                        Err(error) => return Err(failed(&error)),
+                    }
+                }
+                (Resolved::Unavailable(record), _) => return Err(unavailable(&record)),
+                (Resolved::Missing | Resolved::Creating(_), None) => {
+                    let text = format!("there is no Spot {:?}", spot.id.as_str());
+                    return Err(Error::not_executed(ErrorKind::NotFound, text));
+                }
+                (Resolved::Creating(_), Some(_)) => {
+                    if clock::now() >= until {
+                        let text = "the Spot is being made, and was not in time";
+                        return Err(Error::not_executed(ErrorKind::DeadlineExceeded, text));
+                    }
+                    tokio::time::sleep(LOOK).await;
+                }
+                (Resolved::Missing, Some(intent)) => return self.begin_activation(&spot.id, intent),
+            }
+        }
+    }
+
+    /// The Spot is there. Where this host had sent its messages elsewhere, the last of them gets the time to arrive from
+    /// there first.
+    async fn leave_activation(&self, id: &SpotId, record: &SpotRecord) {
+        let until = {
+            let activating = self.activating.lock();
+            let place = activating.get(id).filter(|place| place.found.node != record.node);
+            place.map(|place| place.until + ON_ITS_WAY)
+        };
+        if let Some(until) = until {
+            tokio::time::sleep_until(until).await;
+        }
+        self.activating.lock().remove(id);
+    }
+
+    /// Chooses where it is made, and keeps to that for a while.
+    fn begin_activation(&self, id: &SpotId, intent: &Intent) -> Result<Found, Error> {
+        let home = self.home_for(intent.mesh.as_ref())?;
+        let mut activating = self.activating.lock();
+        let now = clock::now();
+        if let Some(place) = activating.get(id).filter(|place| now < place.until) {
+            return Ok(place.found.clone());
+        }
+        let place = self.place(home, SpotKind::Instance, &intent.stable_type, &[])?;
+        let activation = self.envelope(home, intent, place.lifecycle)?;
+        let found = Found {
+            mesh: home.mesh.clone(),
+            node: place.rid,
+            target: SpotTarget {
+                generation: 0,
+                owner_generation: 0,
+                lease: 0,
+            },
+            version: 0,
+            activation: Some(activation),
+        };
+        forget_old(&mut activating, now);
+        activating.insert(
+            id.clone(),
+            Activating {
+                found: found.clone(),
+                until: now + ACTIVATION_TIME,
+            },
+        );
+        Ok(found)
+    }
+
+    /// The node of this host in the mesh that new Spots are made in.
+    pub(super) fn home_for(&self, mesh: Option<&MeshName>) -> Result<&Arc<Home>, Error> {
+        let problem = |kind, text: String| Err(Error::not_executed(kind, text));
+        match (mesh, self.homes.as_slice()) {
+            (Some(mesh), _) => match self.home(mesh) {
+                Some(home) => Ok(home),
+                None => problem(
+                    ErrorKind::NotFound,
+                    format!("this process has no object role in a mesh {:?}", mesh.as_str()),
+                ),
+            },
+            (None, [only]) => Ok(only),
+            (None, []) => problem(
+                ErrorKind::NotConfigured,
+                "no mesh of this process has an object role".into(),
+            ),
+            (None, [..]) => problem(
+                ErrorKind::InvalidOperation,
+                "this process has an object role in several meshes; say with in_mesh(…) in which one".into(),
+            ),
+        }
+    }
+
+    /// Draws a node that can have a new Spot of that type, by placement weights.
+    pub(super) fn place(
+        &self,
+        home: &Home,
+        kind: SpotKind,
+        stable_type: &SpotType,
+        refused: &[Rid],
+    ) -> Result<Place, Error> {
+        let mut known = false;
+        let mut candidates: Vec<(Place, u64)> = Vec::new();
+        let mut consider = |rid: &Rid, lifecycle, weight: u16| {
+            known = true;
+            if weight > 0 && !refused.contains(rid) {
+                let rid = rid.clone();
+                candidates.push((Place { rid, lifecycle }, u64::from(weight)));
+            }
+        };
+        if home.serves && home.factory(kind, stable_type).is_some() {
+            let takes = self.takes_new_work();
+            consider(&home.rid, home.lifecycle, if takes { home.placement_weight } else { 0 });
+        }
+        for node in home.links.placements() {
+            if node
+                .objects
+                .types
+                .iter()
+                .any(|(of, name)| *of == kind && name == stable_type)
+            {
+                consider(&node.rid, node.generation, node.objects.placement_weight);
+            }
+        }
+        let total: u64 = candidates.iter().map(|(_, weight)| weight).sum();
+        let mut drawn = if total == 0 { 0 } else { self.random.bits() % total };
+        for (place, weight) in candidates {
+            match drawn.checked_sub(weight) {
+                Some(rest) => drawn = rest,
+                None => return Ok(place),
+            }
+        }
+        let mesh = home.mesh.as_str();
+        let (kind, text) = if known {
+            let text = format!("no node of mesh {mesh:?} takes new Spots of the type {stable_type} now");
+            (ErrorKind::CapacityExceeded, text)
+        } else {
+            let text = format!("no linked node of mesh {mesh:?} has a factory for the type {stable_type}");
+            (ErrorKind::NotFound, text)
+        };
+        Err(Error::not_executed(kind, text))
+    }
+
+    /// Whether new Spots may be made here.
+    pub(super) fn takes_new_work(&self) -> bool {
+        self.fence.is_open() && self.outbound.state() == crate::channel::HostState::Serving
+    }
+}
+
+/// Keeps what is over from piling up.
+fn forget_old(activating: &mut HashMap<SpotId, Activating>, now: Instant) {
+    if activating.len() >= 1024 && activating.len().is_power_of_two() {
+        activating.retain(|_, place| now < place.until);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// REQ: SP-006
+    #[test]
+    fn only_the_runtime_gives_ids_of_that_form() {
+        let is = |id: &str| is_entry_form(&SpotId::new(id).unwrap());
+        let uuid = "8f14e45f-ceea-467f-9b1d-3c5b4a1d2e3f";
+        assert!(is(&format!("node-entry-{uuid}")));
+        assert!(is(&format!("a.b_c-d-entry-{uuid}")));
+        assert!(!is(&format!("node-entry-{}", uuid.to_uppercase())));
+        assert!(!is(&format!("-entry-{}x", uuid)));
+        assert!(!is(&format!("{}-entry-{uuid}", "p".repeat(65))));
+        assert!(!is(&format!("ü-entry-{uuid}")));
+        assert!(!is(&format!("node-entry-{}", uuid.replace("467f", "167f"))));
+        assert!(!is(uuid));
+        assert!(!is("room-7"));
+    }
+}

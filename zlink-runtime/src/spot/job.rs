@@ -1,0 +1,343 @@
+//! What a Spot's queue holds and what it becomes. Each start and each poll asks first whether this host may run it.
+//!
+//! It must not know where a job came from.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use crate::channel::{Refusal, ReplyTo, refuse};
+use crate::error::{Error, ErrorKind};
+use crate::execution::{
+    self, Abandoned, Callback, Ended, Job, Owner, Pulse, Scope, StateCell, StateTurn, Tick, YieldTurn,
+};
+use crate::message::CONTENT_TYPE;
+use crate::message::metadata::MetadataView;
+use crate::transport::BoxFuture;
+use crate::wire::Span;
+
+use super::dispatch::{Delivery, Dispatch, OnTick};
+use super::object::Object;
+use super::turn::{Cause, TurnCore};
+
+/// Something for a Spot that was accepted and has not started.
+pub(crate) struct SpotJob {
+    object: Arc<Object>,
+    /// Whose queue it is in: the Spot's own, or that of one of its timers.
+    owner: Owner<SpotJob>,
+    work: Work,
+}
+
+pub(super) enum Work {
+    Call(Box<Call>),
+    Tick {
+        handler: Arc<dyn OnTick>,
+        name: Arc<str>,
+        tick: Tick,
+        pulse: Pulse,
+    },
+    /// Makes the Spot.
+    Build(BoxFuture<'static, ()>),
+}
+
+/// A message or a request.
+pub(super) struct Call {
+    pub(super) handler: Arc<dyn Dispatch>,
+    pub(super) packet: &'static str,
+    pub(super) record: Bytes,
+    pub(super) metadata: Span,
+    pub(super) content_type: Span,
+    pub(super) payload: Span,
+    pub(super) deadline: Option<Instant>,
+    /// Of a request.
+    pub(super) reply: Option<ReplyTo>,
+    /// Whether it is the message that the Spot was made by.
+    pub(super) is_first: bool,
+}
+
+impl SpotJob {
+    pub(super) fn new(object: Arc<Object>, owner: Owner<SpotJob>, work: Work) -> Self {
+        Self { object, owner, work }
+    }
+
+    /// The reply that it owes, where it could not be admitted.
+    pub(super) fn into_reply(self) -> Option<ReplyTo> {
+        match self.work {
+            Work::Call(call) => call.reply,
+            Work::Tick { .. } | Work::Build(_) => None,
+        }
+    }
+
+    /// Makes the turn. `None` where it ends here.
+    fn begin(self, now: Instant) -> Option<Started> {
+        let Self { object, owner, work } = self;
+        let scope = |callback| Scope::new(&owner, object.offers(callback));
+        match work {
+            Work::Build(build) => {
+                let work = async move |_: &mut YieldTurn<'_, ()>| {
+                    build.await;
+                    Ended::Well
+                };
+                let turn = StateTurn::new(&StateCell::new(&owner, ()), scope(Callback::Build), work);
+                Some(Started::new(turn, Kind::Build))
+            }
+            Work::Tick {
+                handler,
+                name,
+                tick,
+                pulse,
+            } => {
+                if !pulse.may_start(now) {
+                    return None;
+                }
+                let core = TurnCore {
+                    object: object.clone(),
+                    cause: Cause::Timer(name),
+                    metadata: Bytes::new(),
+                    correlation: None,
+                    running: OnceLock::new(),
+                };
+                let delivery = Delivery {
+                    core,
+                    scope: scope(Callback::Unit),
+                    reply: None,
+                };
+                let turn = handler.start(delivery, tick, Box::new(pulse))?;
+                Some(Started::new(turn, Kind::Work))
+            }
+            Work::Call(call) => begin_call(&object, *call, scope(Callback::Unit), now),
+        }
+    }
+}
+
+fn begin_call(object: &Arc<Object>, call: Call, scope: Arc<Scope>, now: Instant) -> Option<Started> {
+    if call.deadline.is_some_and(|deadline| deadline <= now) {
+        // Its caller has ended it; an answer would find nobody.
+        if let Some(reply) = call.reply {
+            let text = "the deadline passed before it could start";
+            reply.fail(&Error::not_executed(ErrorKind::DeadlineExceeded, text));
+        }
+        if call.is_first {
+            object.first_is_done();
+        }
+        return None;
+    }
+    if let Some(owner) = object.forwards_to() {
+        let turn = object.spots.clone().forward(object.clone(), owner, call);
+        let cell = StateCell::new(object.lane(), ());
+        let work = async move |_: &mut YieldTurn<'_, ()>| {
+            turn.await;
+            Ended::Well
+        };
+        return Some(Started::new(StateTurn::new(&cell, scope, work), Kind::Build));
+    }
+    let Call {
+        handler,
+        packet,
+        record,
+        metadata,
+        content_type,
+        payload,
+        reply,
+        is_first,
+        ..
+    } = call;
+    let started = match problem(metadata.of(&record), content_type.of(&record)) {
+        Some(problem) => Err(Refusal {
+            error: Error::not_executed(ErrorKind::ProtocolError, problem),
+            reply,
+        }),
+        None => {
+            let core = TurnCore {
+                object: object.clone(),
+                cause: Cause::Packet(packet),
+                metadata: if metadata.is_empty() {
+                    Bytes::new()
+                } else {
+                    metadata.share(&record)
+                },
+                correlation: reply.as_ref().map(ReplyTo::correlation),
+                running: OnceLock::new(),
+            };
+            handler.start(Delivery { core, scope, reply }, payload.of(&record))
+        }
+    };
+    match started {
+        Ok(turn) => Some(Started::new(turn, if is_first { Kind::First } else { Kind::Work })),
+        Err(refusal) => {
+            refuse(&object.spots.drops, "decode_error", "spot", refusal);
+            if is_first {
+                object.first_is_done();
+            }
+            None
+        }
+    }
+}
+
+/// What is wrong with what stands beside a payload.
+fn problem(metadata: &[u8], content_type: &[u8]) -> Option<String> {
+    if !content_type.is_empty() && content_type != CONTENT_TYPE.as_bytes() {
+        return Some("the content type is unknown here".to_owned());
+    }
+    if metadata.is_empty() {
+        return None;
+    }
+    MetadataView::parse(metadata).err().map(|error| error.to_string())
+}
+
+impl Job for SpotJob {
+    type Turn = SpotRun;
+
+    fn start(self, now: Instant) -> Option<SpotRun> {
+        let object = self.object.clone();
+        if !object.spots.fence.is_open() {
+            let waiting = Some(Box::new(self));
+            return Some(SpotRun {
+                object,
+                running: Running::Waiting(waiting),
+            });
+        }
+        self.begin(now).map(|started| SpotRun {
+            object,
+            running: Running::Started(started),
+        })
+    }
+
+    fn abandon(self) {
+        if matches!(self.work, Work::Build(_)) {
+            return;
+        }
+        let error = self.object.why_ended();
+        let reply = self.object.clone();
+        refuse(
+            &reply.spots.drops,
+            "shutdown",
+            "spot",
+            Refusal {
+                error,
+                reply: self.into_reply(),
+            },
+        );
+    }
+
+    fn size(&self) -> usize {
+        match &self.work {
+            Work::Call(call) => call.record.len(),
+            Work::Tick { .. } | Work::Build(_) => 0,
+        }
+    }
+
+    fn name(&self) -> String {
+        let what = match &self.work {
+            Work::Call(call) => call.packet,
+            Work::Tick { name, .. } => name,
+            Work::Build(_) => "the creation",
+        };
+        format!("{what} of the Spot {}", self.object.id)
+    }
+}
+
+/// What a turn is to its Spot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Build,
+    Work,
+    /// The first message.
+    First,
+}
+
+#[derive(Debug)]
+struct Started {
+    turn: StateTurn,
+    kind: Kind,
+}
+
+impl Started {
+    fn new(turn: StateTurn, kind: Kind) -> Self {
+        Self { turn, kind }
+    }
+}
+
+enum Running {
+    /// Its host may not run it now.
+    Waiting(Option<Box<SpotJob>>),
+    Started(Started),
+}
+
+/// A job that has started.
+pub(crate) struct SpotRun {
+    object: Arc<Object>,
+    running: Running,
+}
+
+impl execution::Turn for SpotRun {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if !self.object.spots.fence.may_run(cx) {
+            return Poll::Pending;
+        }
+        if let Running::Waiting(job) = &mut self.running {
+            match job.take().and_then(|job| job.begin(crate::clock::now())) {
+                Some(started) => self.running = Running::Started(started),
+                None => return Poll::Ready(()),
+            }
+        }
+        let Running::Started(Started { turn, kind }) = &mut self.running else {
+            return Poll::Ready(());
+        };
+        let poll = turn.poll(cx);
+        if poll.is_ready() {
+            match kind {
+                Kind::Build => {}
+                Kind::Work => self.object.has_worked(),
+                Kind::First => {
+                    self.object.has_worked();
+                    self.object.first_is_done();
+                }
+            }
+        }
+        poll
+    }
+
+    fn has_yielded(&self) -> bool {
+        match &self.running {
+            Running::Waiting(_) => false,
+            Running::Started(started) => started.turn.has_yielded(),
+        }
+    }
+
+    fn abandon(self, why: Abandoned) {
+        let (object, is_first) = (
+            self.object,
+            matches!(&self.running, Running::Started(started) if started.kind == Kind::First),
+        );
+        match self.running {
+            Running::Waiting(Some(job)) => job.abandon(),
+            Running::Waiting(None) => {}
+            Running::Started(started) => started.turn.abandon(why.clone()),
+        }
+        if let Abandoned::Panicked(text) = why {
+            // The reply route inside the turn has answered as it was dropped.
+            tracing::error!(
+                target: "zlink::dispatch", event_id = "zlink.dispatch_error", surface = "spot", spot = %object.id,
+                outcome = "failed", reason = "handler_exception", text
+            );
+            object.has_worked();
+            if is_first {
+                object.first_is_done();
+            }
+        }
+    }
+
+    fn name(&self) -> String {
+        format!("a turn of the Spot {}", self.object.id)
+    }
+}
+
+impl fmt::Debug for SpotJob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&Job::name(self))
+    }
+}

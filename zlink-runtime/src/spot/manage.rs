@@ -1,0 +1,710 @@
+//! How Spots of this host begin and end: created, activated, started with their node; closed, evicted, taken away.
+//!
+//! A Spot that is made holds its gate meanwhile, so that what may wait for it waits in its queue, in order. It must not
+//! know who asked, nor what a Spot does.
+
+use std::future::poll_fn;
+use std::sync::{Arc, Weak};
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use crate::channel::ReplyTo;
+use crate::clock;
+use crate::error::{Error, ErrorKind};
+use crate::execution::guarded;
+use crate::id::{Generation, MeshName, ObjectGeneration, Rid, SpotId, SpotKind, SpotType};
+use crate::limit::{CLOSING_TIME, EVICTION_SCAN};
+use crate::location::{
+    CreationOutcome, Limits, OperationId, Removal, Reservation, Reserve, Reserving, SpotRecord, Terminal,
+};
+use crate::message::codec;
+use crate::transport::BoxFuture;
+use crate::wire::{self, Control, RecordKind, SpotOutcome};
+
+use super::desk::Incoming;
+use super::factory::{Made, MakeError, SpotFactory};
+use super::find::{check_new, failed};
+use super::job::{SpotJob, Work};
+use super::object::{Object, Phase};
+use super::spots::{Home, Inner, Spots};
+use super::value::CloseReason;
+
+/// How long a host that stops waits for the store to remove the record of a Spot.
+const STOPPING_REMOVAL: Duration = Duration::from_secs(2);
+
+/// What a Spot is made by.
+struct Cause {
+    operation: OperationId,
+    request: Bytes,
+    /// When whoever asked gives up.
+    deadline: Option<Instant>,
+    /// Whether it is told how it ended, after that.
+    told: bool,
+}
+
+/// How the making of a Spot ended.
+enum Outcome {
+    Ready(SpotRecord, Vec<u8>),
+    Rejected(Vec<u8>),
+    /// Somebody else has the ID, or makes a Spot of it.
+    Lost(SpotRecord),
+    Failed(Error),
+}
+
+impl Inner {
+    fn limits(home: &Home, stable_type: &SpotType) -> Limits {
+        Limits {
+            spots: home.capacity,
+            of_type: home.capacities.get(stable_type).copied(),
+        }
+    }
+
+    /// Reserves, makes, and commits, as one turn of the Spot that is to be.
+    async fn build(&self, object: &Arc<Object>, cause: Cause) -> Outcome {
+        let parts = object.factory.parts();
+        let home = &object.home;
+        let is_entry = parts.kind == SpotKind::Entry;
+        let reserve = Reserve {
+            id: object.id.clone(),
+            kind: parts.kind,
+            stable_type: parts.stable_type.clone(),
+            mesh: home.mesh.clone(),
+            node: home.rid.clone(),
+            lifecycle: home.lifecycle,
+            operation: cause.operation,
+            inbox: cause.request.clone(),
+            limits: if is_entry {
+                Limits::default()
+            } else {
+                Self::limits(home, &parts.stable_type)
+            },
+        };
+        let reservation = match self.authority.reserve(reserve).await {
+            Ok(Reserving::Won(reservation)) => reservation,
+            Ok(Reserving::Issued(record) | Reserving::Lost(record)) => return Outcome::Lost(record),
+            Ok(Reserving::NoCapacity) => {
+                let text = format!(
+                    "this node has as many Spots of the type {} as it may",
+                    parts.stable_type
+                );
+                return Outcome::Failed(Error::not_executed(ErrorKind::CapacityExceeded, text));
+            }
+            Err(error) => return Outcome::Failed(failed(&error)),
+        };
+        let Some(record) = reservation.record().cloned() else {
+            return Outcome::Failed(Error::not_executed(ErrorKind::InternalFailure, "a reservation is gone"));
+        };
+        object.is_reserved(record.reference());
+        let request = if parts.kind == SpotKind::User {
+            cause.request.to_vec()
+        } else {
+            Vec::new()
+        };
+        let made = contained(object.factory.life().make(object.clone(), request)).await;
+        let terminal = |outcome, body: &[u8]| {
+            let deadline = cause.deadline.unwrap_or_else(clock::now);
+            let body = Bytes::copy_from_slice(body);
+            cause.told.then_some(Terminal {
+                outcome,
+                body,
+                deadline,
+            })
+        };
+        match made {
+            Ok(Ok(Made::Accepted(cell, reply))) => {
+                object.has_state(cell);
+                let terminal = terminal(CreationOutcome::Created, &reply);
+                match self.authority.commit(reservation, terminal).await {
+                    Ok(record) => Outcome::Ready(record, reply),
+                    Err(error) => Outcome::Failed(failed(&error)),
+                }
+            }
+            Ok(Ok(Made::Rejected(reply))) => {
+                let terminal = terminal(CreationOutcome::Rejected, &reply);
+                match self.authority.abort(reservation, terminal).await {
+                    Ok(()) => Outcome::Rejected(reply),
+                    Err(error) => Outcome::Failed(failed(&error)),
+                }
+            }
+            Ok(Err(error)) => {
+                self.not_made(object, reservation, error, terminal(CreationOutcome::Failed, &[]))
+                    .await
+            }
+            Err(panic) => {
+                let error = MakeError::Failed(crate::error::HandlerError::new(format!("panicked: {panic}")));
+                self.not_made(object, reservation, error, terminal(CreationOutcome::Failed, &[]))
+                    .await
+            }
+        }
+    }
+
+    async fn not_made(
+        &self,
+        object: &Arc<Object>,
+        reservation: Reservation,
+        error: MakeError,
+        terminal: Option<Terminal>,
+    ) -> Outcome {
+        let stable_type = &object.factory.parts().stable_type;
+        tracing::warn!(
+            target: "zlink::spot", event_id = "zlink.spot.not_made", spot = %object.id, %stable_type, %error,
+            "a factory failed"
+        );
+        if let Err(error) = self.authority.abort(reservation, terminal).await {
+            tracing::warn!(target: "zlink::spot", spot = %object.id, %error, "a reservation is not taken back yet");
+        }
+        let (kind, text) = match error {
+            MakeError::Request(_) => (ErrorKind::ProtocolError, error.to_string()),
+            MakeError::Reply(_) | MakeError::Failed(_) => (
+                ErrorKind::InternalFailure,
+                format!("the factory of {stable_type} failed"),
+            ),
+        };
+        Outcome::Failed(Error::new(kind, crate::error::Execution::Unknown, text))
+    }
+
+    /// It was made: it may be found from here on.
+    fn opened(&self, object: &Arc<Object>, record: &SpotRecord) {
+        object.is_ready(record.clone());
+        self.remember(record);
+        self.subscribers.add(object);
+        tracing::debug!(target: "zlink::spot", event_id = "zlink.spot.ready", spot = %object.id, generation = record.generation.get());
+    }
+
+    /// It was not made: what waits for it is told why.
+    fn gave_up(&self, object: &Arc<Object>, why: Error) {
+        self.remove(object);
+        object.stop_with(why);
+    }
+
+    /// Begins to make the Spot that an incoming call may activate; the call is its first.
+    pub(super) fn activate(self: &Arc<Self>, incoming: Incoming) {
+        let begun = self.activation(&incoming).and_then(|(home, factory, operation)| {
+            if incoming.record.len() > crate::limit::INBOX_BYTES {
+                let text = format!(
+                    "the first message of a Spot has {} bytes; at most 65536",
+                    incoming.record.len()
+                );
+                return Err(Error::not_executed(ErrorKind::InvalidOperation, text));
+            }
+            Ok((home, factory, operation))
+        });
+        let (home, factory, operation) = match begun {
+            Ok(begun) => begun,
+            Err(error) => return self.refuse("no_spot", error, incoming.reply),
+        };
+        let cause = Cause {
+            operation,
+            request: incoming.record.clone(),
+            deadline: incoming.deadline,
+            told: false,
+        };
+        let object = Object::new(self.clone(), home, factory, incoming.id.clone());
+        let (spots, making) = (self.clone(), object.clone());
+        let build: BoxFuture<'static, ()> = Box::pin(async move {
+            match spots.build(&making, cause).await {
+                Outcome::Ready(record, _) => spots.opened(&making, &record),
+                Outcome::Lost(record) => spots.lost(&making, record),
+                Outcome::Rejected(_) => {
+                    let text = "an Instance Spot cannot be rejected";
+                    spots.gave_up(&making, Error::not_executed(ErrorKind::InternalFailure, text));
+                }
+                Outcome::Failed(error) => spots.gave_up(&making, error),
+            }
+        });
+        let mut table = self.table.lock();
+        if let Some(there) = table.get(&incoming.id).cloned() {
+            drop(table);
+            return self.enqueue(&there, incoming);
+        }
+        let job = SpotJob::new(object.clone(), object.lane().clone(), Work::Build(build));
+        // A new owner takes its first job.
+        if object.lane().admit_lifecycle(job).is_ok() {
+            table.insert(object.id.clone(), object.clone());
+            self.admit(&object, incoming, true);
+        }
+    }
+
+    fn activation(&self, incoming: &Incoming) -> Result<(Arc<Home>, SpotFactory, OperationId), Error> {
+        let refuse = |kind, text: &str| Err(Error::not_executed(kind, text));
+        let bytes = incoming.spot.activation.of(&incoming.record);
+        let Ok(activation) = codec::decode::<wire::SpotActivation>(bytes) else {
+            return refuse(ErrorKind::ProtocolError, "an activation cannot be read");
+        };
+        let operation = operation(&activation.source, activation.source_lifecycle, &activation.operation);
+        let (Some(operation), Ok(stable_type)) = (operation, SpotType::new(&activation.stable_type)) else {
+            return refuse(
+                ErrorKind::ProtocolError,
+                "a field of an activation is out of its bounds",
+            );
+        };
+        if activation.mesh != incoming.mesh.as_str() {
+            return refuse(
+                ErrorKind::ProtocolError,
+                "an activation names another mesh than it came over",
+            );
+        }
+        let home = self.home(&incoming.mesh).filter(|home| home.serves);
+        let Some(home) = home.filter(|home| home.lifecycle.to_wire() == activation.target_lifecycle) else {
+            return refuse(
+                ErrorKind::Unavailable,
+                "an activation was meant for another run of this node",
+            );
+        };
+        check_new(&incoming.id)?;
+        match home.factory(SpotKind::Instance, &stable_type) {
+            Some(_) if !self.takes_new_work() => refuse(ErrorKind::Unavailable, "this node takes no new Spots now"),
+            Some(factory) => Ok((home.clone(), factory.clone(), operation)),
+            None => {
+                let text = format!("this node has no factory for Instance Spots of the type {stable_type}");
+                refuse(ErrorKind::NotFound, &text)
+            }
+        }
+    }
+
+    /// Somebody else was first: what was accepted here goes there, in order, and what comes behind it too.
+    fn lost(self: &Arc<Self>, object: &Arc<Object>, owner: SpotRecord) {
+        if owner.owner == self.fence.lease().config().owner && owner.node == object.home.rid {
+            // It is of this very host, and on its way out or in.
+            let text = "the Spot is being closed or made";
+            return self.gave_up(object, Error::not_executed(ErrorKind::Unavailable, text));
+        }
+        object.forwards(owner);
+        let (spots, object) = (self.clone(), object.clone());
+        self.runtime.spawn(async move {
+            // As long as those that had sent here still send here.
+            tokio::time::sleep(crate::limit::ACTIVATION_TIME + Duration::from_secs(2)).await;
+            spots.remove(&object);
+            object.lane().close(ErrorKind::Unavailable);
+            object.has_ended();
+        });
+    }
+
+    /// Answers what a node is asked to do with its Spots.
+    pub(super) fn control(
+        self: &Arc<Self>,
+        mesh: MeshName,
+        record: Bytes,
+        control: Control,
+        reply: Option<ReplyTo>,
+        at: Instant,
+    ) {
+        let Some(reply) = reply else { return };
+        let deadline = control
+            .timeout_ms
+            .map(|millis| at + Duration::from_millis(u64::from(millis)));
+        let payload = control.payload.of(&record);
+        let begun = match control.kind {
+            RecordKind::SpotCreate => self.begin_create(&mesh, payload, deadline),
+            _ => self.begin_close_by(&mesh, payload),
+        };
+        match begun {
+            Ok(Asked::Create(object, build)) => self.create(object, *build, reply),
+            Ok(Asked::Close(object)) => {
+                let spots = self.clone();
+                self.runtime.spawn(async move {
+                    let closed = object.seal(ErrorKind::Unavailable);
+                    if closed {
+                        spots
+                            .clone()
+                            .finish_close(object, CloseReason::ExplicitClose, None)
+                            .await;
+                    }
+                    spots.answer(reply, &wire::SpotClosed { closed });
+                });
+            }
+            Ok(Asked::NotThere) => self.answer(reply, &wire::SpotClosed { closed: false }),
+            Err(error) => reply.fail(&error),
+        }
+    }
+
+    fn answer<M: codec::Message>(&self, reply: ReplyTo, answer: &M) {
+        if let Err(error) = reply.answer(answer) {
+            tracing::debug!(target: "zlink::spot", %error, "an answer was not sent");
+        }
+    }
+
+    fn begin_create(
+        self: &Arc<Self>,
+        mesh: &MeshName,
+        payload: &[u8],
+        deadline: Option<Instant>,
+    ) -> Result<Asked, Error> {
+        let refuse = |kind, text: &str| Err(Error::not_executed(kind, text));
+        let Ok(asked) = codec::decode::<wire::SpotCreate>(payload) else {
+            return refuse(ErrorKind::ProtocolError, "the request to create a Spot cannot be read");
+        };
+        let operation = operation(&asked.source, asked.source_lifecycle, &asked.operation);
+        let (Some(operation), Ok(id), Ok(stable_type)) =
+            (operation, SpotId::new(&asked.id), SpotType::new(&asked.stable_type))
+        else {
+            return refuse(
+                ErrorKind::ProtocolError,
+                "a field of the request to create a Spot is out of its bounds",
+            );
+        };
+        let home = self
+            .home(mesh)
+            .filter(|home| home.serves && asked.mesh == mesh.as_str());
+        let Some(home) = home.filter(|home| home.lifecycle.to_wire() == asked.target_lifecycle) else {
+            return refuse(
+                ErrorKind::Unavailable,
+                "the request was meant for another run of this node",
+            );
+        };
+        check_new(&id)?;
+        if !self.takes_new_work() {
+            return refuse(ErrorKind::Unavailable, "this node takes no new Spots now");
+        }
+        let Some(factory) = home.factory(SpotKind::User, &stable_type) else {
+            let text = format!("this node has no factory for User Spots of the type {stable_type}");
+            return refuse(ErrorKind::NotFound, &text);
+        };
+        let object = Object::new(self.clone(), home.clone(), factory.clone(), id);
+        let cause = Cause {
+            operation,
+            request: asked.request.into(),
+            deadline,
+            told: true,
+        };
+        Ok(Asked::Create(object, Box::new(cause)))
+    }
+
+    fn create(self: &Arc<Self>, object: Arc<Object>, cause: Cause, reply: ReplyTo) {
+        let mut table = self.table.lock();
+        if table.contains_key(&object.id) {
+            drop(table);
+            // Whoever asked looks at the store again.
+            return self.answer(reply, &wire::SpotCreated::default());
+        }
+        let (spots, making) = (self.clone(), object.clone());
+        let build: BoxFuture<'static, ()> = Box::pin(async move {
+            let answer = match spots.build(&making, cause).await {
+                Outcome::Ready(record, reply) => {
+                    spots.opened(&making, &record);
+                    created(SpotOutcome::Created, Some(&record), reply)
+                }
+                other => {
+                    let why = Error::not_executed(ErrorKind::NotFound, "the Spot was not made");
+                    spots.gave_up(&making, why);
+                    match other {
+                        Outcome::Rejected(reply) => created(SpotOutcome::Rejected, None, reply),
+                        Outcome::Failed(error) => return reply.fail(&error),
+                        Outcome::Lost(_) | Outcome::Ready(..) => wire::SpotCreated::default(),
+                    }
+                }
+            };
+            spots.answer(reply, &answer);
+        });
+        let job = SpotJob::new(object.clone(), object.lane().clone(), Work::Build(build));
+        // A new owner takes its first job.
+        if object.lane().admit_lifecycle(job).is_ok() {
+            table.insert(object.id.clone(), object);
+        }
+    }
+
+    fn begin_close_by(&self, mesh: &MeshName, payload: &[u8]) -> Result<Asked, Error> {
+        let refuse = |kind, text: &str| Err(Error::not_executed(kind, text));
+        let Ok(asked) = codec::decode::<wire::SpotClose>(payload) else {
+            return refuse(ErrorKind::ProtocolError, "the request to close a Spot cannot be read");
+        };
+        let (Some(generation), Ok(id)) = (ObjectGeneration::new(asked.generation), SpotId::new(&asked.id)) else {
+            return refuse(
+                ErrorKind::ProtocolError,
+                "a field of the request to close a Spot is out of its bounds",
+            );
+        };
+        let home = self
+            .home(mesh)
+            .filter(|home| home.lifecycle.to_wire() == asked.target_lifecycle);
+        if home.is_none() {
+            return refuse(
+                ErrorKind::Unavailable,
+                "the request was meant for another run of this node",
+            );
+        }
+        if !self.fence.is_open() {
+            return refuse(
+                ErrorKind::Unavailable,
+                "the host of the Spot cannot prove that it has it now",
+            );
+        }
+        let Some(object) = self.object(&id).filter(|object| object.phase() == Phase::Ready) else {
+            return Ok(Asked::NotThere);
+        };
+        if object.factory.parts().kind == SpotKind::Entry {
+            return refuse(ErrorKind::InvalidOperation, "an Entry Spot lives as long as its node");
+        }
+        match object.reference().generation == generation {
+            true => Ok(Asked::Close(object)),
+            false => refuse(
+                ErrorKind::InvalidOperation,
+                "the reference is of another incarnation of the Spot",
+            ),
+        }
+    }
+
+    /// Ends a Spot that takes nothing new any more: what it has accepted, `on_closing`, its record. Returns whether all
+    /// that ended well, and in time.
+    pub(super) async fn finish_close(
+        self: Arc<Self>,
+        object: Arc<Object>,
+        reason: CloseReason,
+        deadline: Option<Instant>,
+    ) -> Closed {
+        let deadline = deadline.unwrap_or_else(|| clock::now() + CLOSING_TIME);
+        let mut closed = Closed::Well;
+        if tokio::time::timeout_at(deadline, object.drained()).await.is_err() {
+            closed = Closed::Late(object.stop_rest());
+        }
+        let closing = contained(object.factory.life().close(object.clone(), reason, deadline));
+        match tokio::time::timeout_at(deadline, self.fenced(closing)).await {
+            Ok(Ok(Ok(()))) => {}
+            Ok(Ok(Err(error))) => closed = closed.failed(&object, &error),
+            Ok(Err(panic)) => closed = closed.failed(&object, &panic),
+            Err(_) => closed = closed.failed(&object, &"it took too long"),
+        }
+        if let Some(record) = object.record() {
+            let removing = self.remove_record(record);
+            if reason == CloseReason::HostShutdown {
+                // What stays in the store that does not answer has no owner once the lease has run out.
+                let _ = tokio::time::timeout(STOPPING_REMOVAL, removing).await;
+            } else {
+                removing.await;
+            }
+            self.is_misled(&object.id, u64::MAX);
+        }
+        object.has_ended();
+        self.remove(&object);
+        closed
+    }
+
+    async fn remove_record(&self, record: SpotRecord) {
+        let removed = match self.authority.delete(&record).await {
+            // The inbox was cleared meanwhile, or not.
+            Ok(Removal::Other(other)) if other.generation == record.generation => self.authority.delete(&other).await,
+            removed => removed,
+        };
+        if let Err(error) = removed {
+            tracing::warn!(target: "zlink::spot", spot = %record.id, %error, "the record of a closed Spot stays");
+        }
+    }
+
+    /// Polls `work` only while this host may run its Spots.
+    async fn fenced<T>(&self, work: impl Future<Output = T>) -> T {
+        let mut work = std::pin::pin!(work);
+        poll_fn(|cx| {
+            if self.fence.may_run(cx) {
+                work.as_mut().poll(cx)
+            } else {
+                Poll::Pending
+            }
+        })
+        .await
+    }
+
+    /// Closes Instance Spots that have had nothing to do for long, a few at a time, for ever.
+    pub(super) async fn evict(spots: Weak<Self>) {
+        let mut from: Option<SpotId> = None;
+        loop {
+            let pause = match spots.upgrade() {
+                None => return,
+                Some(spots) => spots.evict_some(&mut from),
+            };
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    fn evict_some(self: &Arc<Self>, from: &mut Option<SpotId>) -> Duration {
+        let shortest = self.homes.iter().filter_map(|home| home.idle_timeout).min();
+        let Some(shortest) = shortest else {
+            return Duration::from_secs(60);
+        };
+        let mut candidates: Vec<_> = {
+            let table = self.table.lock();
+            let after = |id: &SpotId| from.as_ref().is_none_or(|from| id > from);
+            table.values().filter(|object| after(&object.id)).cloned().collect()
+        };
+        candidates.sort_unstable_by(|one, other| one.id.cmp(&other.id));
+        let all = candidates.len() <= EVICTION_SCAN;
+        candidates.truncate(EVICTION_SCAN);
+        *from = if all {
+            None
+        } else {
+            candidates.last().map(|object| object.id.clone())
+        };
+        let now = clock::now();
+        for object in candidates {
+            let Some(limit) = object.home.idle_timeout else {
+                continue;
+            };
+            let is_instance = object.factory.parts().kind == SpotKind::Instance;
+            let idle = object
+                .idle_since()
+                .is_some_and(|since| now.saturating_duration_since(since) > limit);
+            if is_instance && idle && self.fence.is_open() {
+                object.begin_close(CloseReason::IdleEvicted);
+            }
+        }
+        if all {
+            (shortest / 4).max(Duration::from_millis(10))
+        } else {
+            Duration::from_millis(1)
+        }
+    }
+}
+
+/// How a Spot's close went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Closed {
+    Well,
+    /// So many jobs and turns had not ended in time.
+    Late(usize),
+    /// `on_closing` failed.
+    Failed,
+}
+
+impl Closed {
+    fn failed(self, object: &Object, error: &dyn std::fmt::Display) -> Self {
+        tracing::warn!(target: "zlink::spot", event_id = "zlink.spot.closing_failed", spot = %object.id, %error, "on_closing failed");
+        match self {
+            Closed::Late(_) => self,
+            Closed::Well | Closed::Failed => Closed::Failed,
+        }
+    }
+}
+
+/// What a control record asks for.
+enum Asked {
+    Create(Arc<Object>, Box<Cause>),
+    Close(Arc<Object>),
+    /// There is nothing to close.
+    NotThere,
+}
+
+fn created(outcome: SpotOutcome, record: Option<&SpotRecord>, reply: Vec<u8>) -> wire::SpotCreated {
+    wire::SpotCreated {
+        outcome,
+        generation: record.map_or(0, |record| record.generation.get()),
+        mesh: record.map(|record| record.mesh.as_str().to_owned()).unwrap_or_default(),
+        node: record.map(|record| record.node.as_bytes().to_vec()).unwrap_or_default(),
+        reply,
+    }
+}
+
+fn operation(source: &[u8], lifecycle: u64, id: &[u8]) -> Option<OperationId> {
+    let id: [u8; 16] = id.try_into().ok()?;
+    let operation = OperationId {
+        source: Rid::new(source).ok()?,
+        lifecycle: Generation::from_wire(lifecycle)?,
+        id,
+    };
+    (id != [0; 16]).then_some(operation)
+}
+
+/// Runs what users wrote so that a panic ends there; the error is its text.
+async fn contained<T>(mut work: BoxFuture<'static, T>) -> Result<T, String> {
+    let polled = poll_fn(|cx| match guarded(|| work.as_mut().poll(cx)) {
+        Ok(poll) => poll.map(Ok),
+        Err(panic) => Poll::Ready(Err(panic)),
+    });
+    polled.await
+}
+
+impl Spots {
+    /// Makes the Entry Spots of all nodes of this host, before any peer may come.
+    ///
+    /// # Errors
+    /// The first that is not made; the text says why.
+    pub(crate) async fn start_entries(&self) -> Result<(), String> {
+        for home in &self.0.homes {
+            let Some(factory) = &home.entry else { continue };
+            let text = format!("{}-entry-{}", home.rid_prefix, self.0.random.uuid().hyphenated());
+            let id = SpotId::new(text).map_err(|error| error.to_string())?;
+            let object = Object::new(self.0.clone(), home.clone(), factory.clone(), id.clone());
+            let cause = Cause {
+                operation: OperationId {
+                    source: home.rid.clone(),
+                    lifecycle: home.lifecycle,
+                    id: self.0.random.uuid().into_bytes(),
+                },
+                request: Bytes::new(),
+                deadline: None,
+                told: false,
+            };
+            let (tell, told) = tokio::sync::oneshot::channel();
+            let (spots, making) = (self.0.clone(), object.clone());
+            let build: BoxFuture<'static, ()> = Box::pin(async move {
+                let ended = match spots.build(&making, cause).await {
+                    Outcome::Ready(record, _) => {
+                        spots.opened(&making, &record);
+                        Ok(())
+                    }
+                    Outcome::Lost(_) => Err("its ID is taken".to_owned()),
+                    Outcome::Rejected(_) => Err("it was rejected".to_owned()),
+                    Outcome::Failed(error) => Err(error.to_string()),
+                };
+                let _ = tell.send(ended);
+            });
+            self.0.table.lock().insert(id.clone(), object.clone());
+            let job = SpotJob::new(object.clone(), object.lane().clone(), Work::Build(build));
+            if object.lane().admit_lifecycle(job).is_err() {
+                return Err(format!("the Entry Spot of mesh {:?} is not made", home.mesh.as_str()));
+            }
+            let ended = told.await.unwrap_or_else(|_| Err("the host stops".to_owned()));
+            if let Err(problem) = ended {
+                self.0.remove(&object);
+                return Err(format!("the Entry Spot of mesh {:?}: {problem}", home.mesh.as_str()));
+            }
+            home.links.set_entry(id);
+        }
+        Ok(())
+    }
+
+    /// Takes nothing new from here on.
+    pub(crate) fn seal(&self) {
+        for object in self.all() {
+            object.seal(ErrorKind::ShuttingDown);
+        }
+    }
+
+    /// Ends all Spots in order, at the latest at `deadline`. Returns how many jobs had not ended, and how many
+    /// `on_closing` failed.
+    pub(crate) async fn close(&self, deadline: Instant) -> (usize, usize) {
+        self.seal();
+        let (mut unfinished, mut failed) = (0, 0);
+        let mut closing = tokio::task::JoinSet::new();
+        for object in self.all() {
+            if object.phase() == Phase::Forwarding {
+                object.lane().close(ErrorKind::ShuttingDown);
+                let _ = tokio::time::timeout_at(deadline, object.lane().drained()).await;
+            }
+            if object.phase() != Phase::Closing {
+                continue;
+            }
+            let spots = self.0.clone();
+            closing.spawn_on(
+                spots.finish_close(object, CloseReason::HostShutdown, Some(deadline)),
+                &self.0.runtime,
+            );
+        }
+        while let Some(closed) = closing.join_next().await {
+            match closed {
+                Ok(Closed::Late(jobs)) => unfinished += jobs,
+                Ok(Closed::Failed) => failed += 1,
+                Ok(Closed::Well) | Err(_) => {}
+            }
+        }
+        self.0.end_tasks();
+        (unfinished, failed)
+    }
+
+    fn all(&self) -> Vec<Arc<Object>> {
+        let mut all: Vec<_> = self.0.table.lock().values().cloned().collect();
+        all.sort_unstable_by(|one, other| one.id.cmp(&other.id));
+        all
+    }
+}

@@ -1,0 +1,356 @@
+//! One live Spot on this host: its queues, its state, its phase, its timers. It must not know how others find it.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use crate::channel::Outbound;
+use crate::clock;
+use crate::error::{ArgumentError, Error, ErrorKind};
+use crate::execution::{Callback, CpuPool, IoPool, Offers, Overrun, Owner, Unit};
+use crate::id::{SpotId, SpotRef, TimerName};
+use crate::location::SpotRecord;
+use crate::wire::SpotCall;
+
+use super::factory::SpotFactory;
+use super::job::{SpotJob, Work};
+use super::shared::Shared;
+use super::spots::{Home, Inner};
+use super::value::CloseReason;
+
+/// How far a Spot has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Phase {
+    /// It is being made: what may wait for that waits behind it.
+    Creating,
+    Ready,
+    /// Another host was first to make it: what was accepted here goes there, in order.
+    Forwarding,
+    /// It takes nothing new.
+    Closing,
+    /// It is gone, or another host has it.
+    Ended,
+}
+
+/// One Spot.
+pub(super) struct Object {
+    pub(super) id: SpotId,
+    pub(super) spots: Arc<Inner>,
+    pub(super) home: Arc<Home>,
+    pub(super) factory: SpotFactory,
+    unit: Unit<SpotJob>,
+    /// Known once its ID is reserved, which comes before everything of the user's.
+    reference: OnceLock<SpotRef>,
+    state: Mutex<State>,
+    /// A state cell of the Spot's own type, once it is made.
+    cell: OnceLock<Box<dyn Any + Send + Sync>>,
+    /// The owners of its timers, where each has its own.
+    timers: Mutex<BTreeMap<TimerName, Owner<SpotJob>>>,
+}
+
+struct State {
+    phase: Phase,
+    record: Option<SpotRecord>,
+    /// Why it is gone, for what still waits.
+    ended: Option<Error>,
+    /// When its last application turn ended.
+    idle_since: Instant,
+}
+
+impl Object {
+    pub(super) fn new(spots: Arc<Inner>, home: Arc<Home>, factory: SpotFactory, id: SpotId) -> Arc<Self> {
+        let unit = Unit::on(&spots.workers, factory.parts().mode);
+        Arc::new(Self {
+            id,
+            home,
+            factory,
+            unit,
+            reference: OnceLock::new(),
+            state: Mutex::new(State {
+                phase: Phase::Creating,
+                record: None,
+                ended: None,
+                idle_since: clock::now(),
+            }),
+            cell: OnceLock::new(),
+            timers: Mutex::default(),
+            spots,
+        })
+    }
+
+    /// Its ID is reserved: everything of the user's comes after this.
+    pub(super) fn is_reserved(&self, reference: SpotRef) {
+        let _ = self.reference.set(reference);
+    }
+
+    /// This incarnation of it.
+    ///
+    /// # Panics
+    /// Before its ID is reserved: nothing of the user's runs then.
+    pub(super) fn reference(&self) -> &SpotRef {
+        self.reference.get().expect("a Spot is reserved before it is made")
+    }
+
+    pub(super) fn lane(&self) -> &Owner<SpotJob> {
+        self.unit.lane()
+    }
+
+    /// What its application callbacks may do.
+    pub(super) fn offers(&self, callback: Callback) -> Offers {
+        self.unit.mode().offers(callback, false)
+    }
+
+    pub(super) fn cell(&self) -> Option<&(dyn Any + Send + Sync)> {
+        self.cell.get().map(|cell| &**cell)
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        self.state.lock().phase
+    }
+
+    pub(super) fn record(&self) -> Option<SpotRecord> {
+        self.state.lock().record.clone()
+    }
+
+    /// Its record has changed in the store, and it is still its owner.
+    pub(super) fn has_record(&self, record: SpotRecord) {
+        self.state.lock().record = Some(record);
+    }
+
+    /// It is made and recorded.
+    pub(super) fn is_ready(&self, record: SpotRecord) {
+        let mut state = self.state.lock();
+        state.record = Some(record);
+        state.idle_since = clock::now();
+        if state.phase == Phase::Creating {
+            state.phase = Phase::Ready;
+        }
+    }
+
+    pub(super) fn has_state(&self, cell: Box<dyn Any + Send + Sync>) {
+        let _ = self.cell.set(cell);
+    }
+
+    /// Another host has it: what waits here goes there.
+    pub(super) fn forwards(&self, owner: SpotRecord) {
+        let mut state = self.state.lock();
+        (state.phase, state.record) = (Phase::Forwarding, Some(owner));
+    }
+
+    /// Who has it instead of this host.
+    pub(super) fn forwards_to(&self) -> Option<SpotRecord> {
+        let state = self.state.lock();
+        (state.phase == Phase::Forwarding)
+            .then(|| state.record.clone())
+            .flatten()
+    }
+
+    /// Why a call for another owner than this one, as it is now, is not for it.
+    pub(super) fn refusal(&self, call: &SpotCall) -> Option<(ErrorKind, &'static str)> {
+        let state = self.state.lock();
+        let record = state.record.as_ref()?;
+        let other_owner = call.lease != record.lease.get();
+        let other_generation =
+            call.generation == record.generation.get() && call.owner_generation != record.owner_generation;
+        (other_owner || other_generation).then_some((ErrorKind::Unavailable, "another owner of the Spot was meant"))
+    }
+
+    /// Why what waits for it does not run.
+    pub(super) fn why_ended(&self) -> Error {
+        let ended = self.state.lock().ended.clone();
+        ended.unwrap_or_else(|| {
+            Error::not_executed(ErrorKind::ShuttingDown, "the Spot ended before the call could start")
+        })
+    }
+
+    /// The message that it was made by has come to its end: the store need not know it any more.
+    pub(super) fn first_is_done(self: &Arc<Self>) {
+        let object = self.clone();
+        self.spots.runtime.spawn(async move {
+            let Some(record) = object.record().filter(|record| !record.inbox.is_empty()) else {
+                return;
+            };
+            match object.spots.authority.preserve(&record, Bytes::new()).await {
+                Ok(record) => object.has_record(record),
+                // Closed meanwhile, or taken away: then it is gone with the record.
+                Err(error) => tracing::debug!(target: "zlink::spot", spot = %object.id, %error, "an inbox stays"),
+            }
+        });
+    }
+
+    /// An application turn of it has ended.
+    pub(super) fn has_worked(&self) {
+        self.state.lock().idle_since = clock::now();
+    }
+
+    /// Since when it has nothing to do; `None` while it has.
+    pub(super) fn idle_since(&self) -> Option<Instant> {
+        let status = self.lane().status();
+        let state = self.state.lock();
+        (state.phase == Phase::Ready && status.queued == 0 && status.active == 0).then_some(state.idle_since)
+    }
+
+    pub(super) fn outbound(&self) -> &Outbound {
+        &self.spots.outbound
+    }
+
+    pub(super) fn shared(&self) -> &Shared {
+        &self.spots.shared
+    }
+
+    pub(super) fn cpu(&self) -> &CpuPool {
+        &self.spots.cpu
+    }
+
+    pub(super) fn io(&self) -> &IoPool {
+        &self.spots.io
+    }
+
+    /// Takes no new work from here on. Returns whether this call began that.
+    pub(super) fn seal(&self, kind: ErrorKind) -> bool {
+        let mut state = self.state.lock();
+        let begins = matches!(state.phase, Phase::Creating | Phase::Ready);
+        if begins {
+            state.phase = Phase::Closing;
+        }
+        drop(state);
+        if begins {
+            self.end_timers();
+            self.lane().close(kind);
+            self.timers.lock().values().for_each(|timer| timer.close(kind));
+        }
+        begins
+    }
+
+    /// Closes it, in a task of its own: from a turn of it, that waits for the turn's end.
+    pub(super) fn begin_close(self: &Arc<Self>, reason: CloseReason) {
+        if self.phase() == Phase::Ready {
+            let object = self.clone();
+            let runtime = self.spots.runtime.clone();
+            // The seal is at once: what comes behind this turn is refused.
+            if object.seal(ErrorKind::Unavailable) {
+                runtime.spawn(async move { object.spots.clone().finish_close(object, reason, None).await });
+            }
+        }
+    }
+
+    /// Ends it here and now: another host has it, or it was never made. What waits is told why.
+    pub(super) fn stop_with(&self, why: Error) {
+        let kind = why.kind();
+        self.state.lock().ended.get_or_insert(why);
+        self.stop(kind);
+    }
+
+    /// The same without a reason of its own.
+    pub(super) fn stop(&self, kind: ErrorKind) {
+        self.state.lock().phase = Phase::Ended;
+        self.end_timers();
+        self.lane().stop(kind);
+        self.timers.lock().values().for_each(|timer| timer.stop(kind));
+    }
+
+    /// Ends what it still has to do, at the end of its time. Returns how much that was.
+    pub(super) fn stop_rest(&self) -> usize {
+        let timers: Vec<_> = self.timers.lock().values().cloned().collect();
+        let mut unfinished = 0;
+        for owner in std::iter::once(self.lane()).chain(timers.iter()) {
+            let status = owner.status();
+            unfinished += status.queued + status.active;
+            owner.stop(ErrorKind::ShuttingDown);
+        }
+        unfinished
+    }
+
+    /// It is gone.
+    pub(super) fn has_ended(&self) {
+        self.state.lock().phase = Phase::Ended;
+    }
+
+    /// Waits until all that it has accepted has ended.
+    pub(super) async fn drained(&self) {
+        self.lane().drained().await;
+        let timers: Vec<_> = self.timers.lock().values().cloned().collect();
+        for timer in timers {
+            timer.drained().await;
+        }
+    }
+
+    fn end_timers(&self) {
+        self.spots.timers.cancel_all(self.lane().key());
+        for timer in self.timers.lock().values() {
+            self.spots.timers.cancel_all(timer.key());
+        }
+    }
+
+    fn timer_owner(&self, name: &TimerName) -> Owner<SpotJob> {
+        let mut timers = self.timers.lock();
+        timers.entry(name.clone()).or_insert_with(|| self.unit.timer()).clone()
+    }
+
+    pub(super) fn add_timer(
+        self: &Arc<Self>,
+        name: &TimerName,
+        period: Duration,
+        overrun: Overrun,
+    ) -> Result<u64, ArgumentError> {
+        let known = self.factory.parts().timers.iter().find(|(known, _)| known == name);
+        let Some((_, handler)) = known else {
+            let text = format!(
+                "{} declares no timer {:?}",
+                self.factory.parts().stable_type,
+                name.as_str()
+            );
+            return Err(ArgumentError::new("timer", text));
+        };
+        if !matches!(self.phase(), Phase::Creating | Phase::Ready) {
+            return Err(ArgumentError::new(
+                "timer",
+                "the Spot closes; it starts no timer any more",
+            ));
+        }
+        let owner = self.timer_owner(name);
+        let (spots, handler) = (Arc::downgrade(&self.spots), handler.clone());
+        let may_run = move |_| spots.upgrade().is_some_and(|spots| spots.fence.is_open());
+        let (object, lane) = (Arc::downgrade(self), owner.clone());
+        let shown: Arc<str> = name.as_str().into();
+        self.spots.timers.register(
+            owner.key(),
+            name.as_str(),
+            period,
+            overrun,
+            may_run,
+            move |tick, pulse, permit| {
+                let Some(object) = object.upgrade() else { return };
+                let work = Work::Tick {
+                    handler: handler.clone(),
+                    name: shown.clone(),
+                    tick,
+                    pulse,
+                };
+                // Refused, it is a tick of a Spot that closes.
+                drop(lane.admit(SpotJob::new(object, lane.clone(), work), permit));
+            },
+        )
+    }
+
+    pub(super) fn cancel_timer(&self, name: &TimerName, generation: u64) -> bool {
+        let owner = self.timers.lock().get(name).cloned();
+        owner.is_some_and(|owner| {
+            self.spots
+                .timers
+                .cancel_generation(owner.key(), name.as_str(), generation)
+        })
+    }
+}
+
+impl fmt::Debug for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Object({} {:?})", self.id, self.phase())
+    }
+}

@@ -1,0 +1,253 @@
+//! The Spots of one host, and all that they stand on. It must not know how one is made or found.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+use crate::channel::{Drops, Objects, Outbound};
+use crate::error::{Error, ErrorKind};
+use crate::execution::{CpuPool, IoPool, Timers, WorkersHandle};
+use crate::id::{Generation, MeshName, Rid, SpotId, SpotKind, SpotType};
+use crate::limit::{ROUTE_CACHE_AGE, ROUTE_CACHE_ROUTES};
+use crate::location::{Authority, HostLease, SpotRecord};
+use crate::mesh::Links;
+use crate::permit::HostPermits;
+use crate::random::Random;
+use crate::routing::cache::RouteCache;
+
+use super::factory::SpotFactory;
+use super::find::Known;
+use super::object::Object;
+use super::publish::{Fanout, Subscribers};
+use super::shared::Shared;
+
+/// What the Spots of a host are made with.
+pub(crate) struct SpotsConfig {
+    pub(crate) outbound: Outbound,
+    pub(crate) permits: HostPermits,
+    pub(crate) workers: WorkersHandle,
+    pub(crate) runtime: Handle,
+    pub(crate) random: Random,
+    pub(crate) lease: Arc<HostLease>,
+    pub(crate) shared: Shared,
+    pub(crate) homes: Vec<Home>,
+}
+
+/// What one node of this host can do with Spots.
+pub(crate) struct Home {
+    pub(crate) mesh: MeshName,
+    pub(crate) rid: Rid,
+    /// The run of the node.
+    pub(crate) lifecycle: Generation,
+    pub(crate) links: Links,
+    /// Whether it can have any, or only call them.
+    pub(crate) serves: bool,
+    pub(crate) placement_weight: u16,
+    pub(crate) factories: HashMap<SpotType, SpotFactory>,
+    pub(crate) entry: Option<SpotFactory>,
+    pub(crate) rid_prefix: String,
+    /// Of one type.
+    pub(crate) capacities: HashMap<SpotType, NonZeroU32>,
+    /// Of all types.
+    pub(crate) capacity: Option<NonZeroU32>,
+    /// How long an Instance Spot may have nothing to do.
+    pub(crate) idle_timeout: Option<Duration>,
+}
+
+impl Home {
+    /// The factory of that type, if it is of that kind.
+    pub(super) fn factory(&self, kind: SpotKind, stable_type: &SpotType) -> Option<&SpotFactory> {
+        self.factories
+            .get(stable_type)
+            .filter(|factory| factory.parts().kind == kind)
+    }
+}
+
+/// The Spots of one host. Clones are the same.
+#[derive(Clone)]
+pub(crate) struct Spots(pub(super) Arc<Inner>);
+
+pub(super) struct Inner {
+    pub(super) outbound: Outbound,
+    pub(super) permits: HostPermits,
+    pub(super) workers: WorkersHandle,
+    pub(super) runtime: Handle,
+    pub(super) random: Random,
+    pub(super) timers: Timers,
+    pub(super) cpu: CpuPool,
+    pub(super) io: IoPool,
+    pub(super) shared: Shared,
+    pub(super) authority: Authority,
+    pub(super) fence: Fence,
+    pub(super) homes: Vec<Arc<Home>>,
+    /// Those that are here, or are being made here.
+    pub(super) table: Mutex<HashMap<SpotId, Arc<Object>>>,
+    /// Those that were found, here and elsewhere.
+    pub(super) routes: Mutex<RouteCache<SpotId, Known>>,
+    /// Those that this host has sent a first message to, and where.
+    pub(super) activating: Mutex<HashMap<SpotId, super::find::Activating>>,
+    pub(super) subscribers: Subscribers,
+    pub(super) fanout: Fanout,
+    pub(super) drops: Drops,
+    tasks: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Spots {
+    /// Must be called on the host's runtime.
+    pub(crate) fn new(config: SpotsConfig) -> Self {
+        let fence = Fence::new(config.lease.clone());
+        let (fanout, publishes) = Fanout::new();
+        let inner = Arc::new_cyclic(|this: &Weak<Inner>| Inner {
+            authority: Authority::new(config.lease, config.random.clone(), {
+                let this = this.clone();
+                move |record| this.upgrade().into_iter().for_each(|spots| spots.was_taken(&record))
+            }),
+            fence,
+            timers: Timers::new(),
+            cpu: CpuPool::new(),
+            io: IoPool::new(config.runtime.clone()),
+            shared: config.shared,
+            homes: config.homes.into_iter().map(Arc::new).collect(),
+            table: Mutex::default(),
+            routes: Mutex::new(RouteCache::new(ROUTE_CACHE_AGE, ROUTE_CACHE_ROUTES)),
+            activating: Mutex::default(),
+            subscribers: Subscribers::default(),
+            fanout,
+            drops: Drops::default(),
+            outbound: config.outbound,
+            permits: config.permits,
+            workers: config.workers,
+            runtime: config.runtime,
+            random: config.random,
+            tasks: Mutex::default(),
+        });
+        let tasks = [
+            inner.runtime.spawn(inner.timers.clone().run(inner.permits.clone())),
+            inner.runtime.spawn(inner.fence.clone().run()),
+            inner.runtime.spawn(publishes.run(Arc::downgrade(&inner))),
+            inner.runtime.spawn(Inner::evict(Arc::downgrade(&inner))),
+        ];
+        inner.tasks.lock().extend(tasks);
+        let objects: Arc<dyn Objects> = inner.clone();
+        inner.outbound.set_objects(Arc::downgrade(&objects));
+        Self(inner)
+    }
+
+    /// Stops everything at once, and waits for nothing.
+    pub(crate) fn abandon(&self) {
+        let objects: Vec<_> = self.0.table.lock().drain().map(|(_, object)| object).collect();
+        for object in objects {
+            object.stop(ErrorKind::ShuttingDown);
+        }
+        self.0.end_tasks();
+    }
+}
+
+impl Inner {
+    pub(super) fn home(&self, mesh: &MeshName) -> Option<&Arc<Home>> {
+        self.homes.iter().find(|home| home.mesh == *mesh)
+    }
+
+    pub(super) fn object(&self, id: &SpotId) -> Option<Arc<Object>> {
+        self.table.lock().get(id).cloned()
+    }
+
+    /// Takes that very object out of the table.
+    pub(super) fn remove(&self, object: &Arc<Object>) {
+        let mut table = self.table.lock();
+        if table.get(&object.id).is_some_and(|there| Arc::ptr_eq(there, object)) {
+            table.remove(&object.id);
+        }
+        drop(table);
+        self.subscribers.remove(object);
+    }
+
+    /// Another host has released that Spot: nothing of it runs here any more.
+    fn was_taken(&self, record: &SpotRecord) {
+        let object = self.object(&record.id);
+        let same = |object: &Arc<Object>| object.record().is_some_and(|own| own.generation == record.generation);
+        if let Some(object) = object.filter(same) {
+            tracing::warn!(target: "zlink::spot", event_id = "zlink.spot.taken", spot = %record.id, "another host has taken a Spot of this one");
+            self.remove(&object);
+            let text = "the Spot was taken from its host, which could not prove that it lives";
+            object.stop_with(Error::not_executed(ErrorKind::Unavailable, text));
+        }
+    }
+
+    pub(super) fn end_tasks(&self) {
+        self.tasks.lock().drain(..).for_each(|task| task.abort());
+    }
+}
+
+impl fmt::Debug for Spots {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Spots({})", self.0.table.lock().len())
+    }
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Spots")
+    }
+}
+
+/// Asks, before anything of a Spot runs, whether this host may run it. Clones are the same.
+#[derive(Clone)]
+pub(super) struct Fence(Arc<Waits>);
+
+struct Waits {
+    lease: Arc<HostLease>,
+    /// Turns that wait for the lease.
+    turns: Mutex<Vec<Waker>>,
+    wake: Notify,
+}
+
+impl Fence {
+    fn new(lease: Arc<HostLease>) -> Self {
+        Self(Arc::new(Waits {
+            lease,
+            turns: Mutex::default(),
+            wake: Notify::new(),
+        }))
+    }
+
+    pub(super) fn lease(&self) -> &HostLease {
+        &self.0.lease
+    }
+
+    /// Whether this host may begin, and go on with, work of the Spots that it owns.
+    pub(super) fn is_open(&self) -> bool {
+        self.0.lease.admits()
+    }
+
+    /// The same; where it may not, the turn is woken once it may again.
+    pub(super) fn may_run(&self, cx: &Context<'_>) -> bool {
+        if self.is_open() {
+            return true;
+        }
+        self.0.turns.lock().push(cx.waker().clone());
+        self.0.wake.notify_one();
+        false
+    }
+
+    /// Wakes those that wait, once they may run.
+    async fn run(self) {
+        let interval = self.0.lease.config().timing.poll_interval / 10;
+        loop {
+            self.0.wake.notified().await;
+            while !self.is_open() {
+                tokio::time::sleep(interval.max(Duration::from_millis(1))).await;
+            }
+            let turns = std::mem::take(&mut *self.0.turns.lock());
+            turns.into_iter().for_each(Waker::wake);
+        }
+    }
+}

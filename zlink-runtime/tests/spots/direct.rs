@@ -1,0 +1,256 @@
+//! Messages and requests to a Spot: order, turns, waits, failures, routes; the same for both placements.
+
+use std::time::Duration;
+
+use zlink_runtime::error::{ErrorKind, Execution};
+use zlink_runtime::location::Operation;
+
+use crate::arena::*;
+use crate::kit::*;
+
+/// REQ: SP-053, SP-127, EX-04
+#[tokio::test(start_paused = true)]
+async fn a_send_is_done_before_its_handler_and_all_run_in_order() -> Tested {
+    for placement in PLACEMENTS {
+        let (cluster, world, host) = placed(placement, 20).await?;
+        let (room, _) = room(&host, "room", "x").await?;
+        room.say(text("gate")).await?;
+        world.until("say waits").await;
+        for number in 0..500 {
+            room.say(text(&number.to_string())).await?;
+        }
+        assert_eq!(world.count("heard"), 0);
+        world.open(1);
+        let lines = look(&room, "lines").await?;
+        let expected: Vec<_> = (0..500).map(|number| number.to_string()).collect();
+        assert_eq!(lines, format!("x,gate,{}", expected.join(",")));
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// REQ: SP-041, EX-03
+#[tokio::test(start_paused = true)]
+async fn one_thing_at_a_time_happens_in_a_room() -> Tested {
+    for placement in PLACEMENTS {
+        let (cluster, world, host) = placed(placement, 21).await?;
+        let (room, _) = room(&host, "room", "x").await?;
+        world.open(50);
+        let looks: Vec<_> = (0..50)
+            .map(|_| tokio::spawn(room.look(text("gate")).into_future()))
+            .collect();
+        for look in looks {
+            assert_eq!(look.await??.text, "passed", "the handler asserts that it is alone");
+        }
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// REQ: SP-057, EX-75
+#[tokio::test(start_paused = true)]
+async fn what_fails_is_told_and_the_room_goes_on() -> Tested {
+    for placement in PLACEMENTS {
+        let (cluster, _, host) = placed(placement, 22).await?;
+        let (room, _) = room(&host, "room", "x").await?;
+        let unknown = room.unheard_of(Nothing {}).await.unwrap_err();
+        assert_eq!(
+            (unknown.kind(), unknown.execution()),
+            (Some(ErrorKind::NotFound), Execution::NotExecuted)
+        );
+        let wrong = room.look_with(Count { value: 7 }).await.unwrap_err();
+        assert_eq!(
+            (wrong.kind(), wrong.execution()),
+            (Some(ErrorKind::ProtocolError), Execution::NotExecuted)
+        );
+        for how in ["fail", "panic"] {
+            let failed = look(&room, how).await.unwrap_err();
+            assert_eq!(
+                (failed.kind(), failed.execution()),
+                (Some(ErrorKind::InternalFailure), Execution::Unknown)
+            );
+        }
+        room.say(text("fail")).await?;
+        room.say(text("panic")).await?;
+        room.say(text("one")).await?;
+        let lines = look(&room, "lines").await?;
+        assert_eq!(lines, "x,one", "its state is as the panic left it");
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// REQ: SP-161
+#[tokio::test(start_paused = true)]
+async fn metadata_comes_along() -> Tested {
+    for placement in PLACEMENTS {
+        let (cluster, _, host) = placed(placement, 23).await?;
+        let (room, _) = room(&host, "room", "x").await?;
+        let told = room.look(text("metadata tenant")).metadata("tenant", "acme").await?;
+        assert_eq!(told.text, "acme");
+        assert_eq!(look(&room, "metadata tenant").await?, "none");
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// REQ: SP-043, EX-21, EX-24, EX-25
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_is_given_back_lets_others_in() -> Tested {
+    for placement in PLACEMENTS {
+        let (cluster, world, host) = placed(placement, 24).await?;
+        let (one, _) = room(&host, "one", "x").await?;
+        room(&host, "two", "y").await?;
+        let settling = tokio::spawn(one.settle(text("two")).into_future());
+        world.until("look waits").await;
+        one.say(text("meanwhile")).await?;
+        world.until("one heard meanwhile").await;
+        world.open(1);
+        assert_eq!(settling.await??.text, "1 then 2: passed");
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// REQ: SP-045, EX-30, EX-33
+#[tokio::test(start_paused = true)]
+async fn a_room_cannot_wait_for_itself_but_tell_itself_something() -> Tested {
+    for placement in PLACEMENTS {
+        let (cluster, _, host) = placed(placement, 25).await?;
+        let (room, _) = room(&host, "room", "x").await?;
+        assert_eq!(
+            look(&room, "ask room").await?,
+            "InvalidOperation 1",
+            "nothing ran for it"
+        );
+        assert_eq!(look(&room, "tell room").await?, "told");
+        assert_eq!(look(&room, "lines").await?, "x,told");
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// REQ: SP-055, EX-34, EX-88
+#[tokio::test(start_paused = true)]
+async fn a_request_ends_at_its_deadline_wherever_it_is() -> Tested {
+    for placement in PLACEMENTS {
+        let (cluster, world, host) = placed(placement, 26).await?;
+        let (one, _) = room(&host, "one", "x").await?;
+        let began = tokio::time::Instant::now();
+        let second = Duration::from_secs(1);
+        let late = one.look(text("gate")).timeout(second).await.unwrap_err();
+        assert_eq!(
+            (late.kind(), late.execution()),
+            (Some(ErrorKind::DeadlineExceeded), Execution::Unknown)
+        );
+        assert_eq!(began.elapsed(), second);
+        let behind = one.look(text("lines")).timeout(second).await.unwrap_err();
+        assert_eq!(behind.kind(), Some(ErrorKind::DeadlineExceeded), "{behind}");
+        world.open(1);
+        assert_eq!(
+            look(&one, "lines").await?,
+            "x",
+            "both have one end, and the room serves"
+        );
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// REQ: RT-001, RT-006
+#[tokio::test(start_paused = true)]
+async fn a_route_that_is_known_needs_no_store() -> Tested {
+    let (cluster, _, host) = placed(Placement::Remote, 27).await?;
+    let (one, _) = room(&host, "one", "x").await?;
+    look(&one, "lines").await?;
+    let faults = cluster.store_faults("caller");
+    faults.cut();
+    for _ in 0..3 {
+        assert_eq!(look(&one, "lines").await?, "x");
+    }
+    // It is asked for anew after fifteen seconds; that the store fails does not say that there is none.
+    cluster.advance(Duration::from_secs(16)).await;
+    let unknown = one
+        .look(text("lines"))
+        .timeout(Duration::from_secs(10))
+        .await
+        .unwrap_err();
+    assert_ne!(unknown.kind(), Some(ErrorKind::NotFound), "{unknown}");
+    faults.heal();
+    cluster.advance(Duration::from_secs(5)).await;
+    assert_eq!(look(&one, "lines").await?, "x");
+    assert!(faults.begun(Operation::Read) > 0);
+    cluster.shutdown().await?;
+    Ok(())
+}
+
+/// REQ: SP-069, LS-104
+#[tokio::test(start_paused = true)]
+async fn the_room_of_a_dead_host_is_unavailable_until_it_is_released() -> Tested {
+    let (cluster, world, host) = placed(Placement::Remote, 28).await?;
+    let (one, spot) = room(&host, "one", "x").await?;
+    serves(&cluster, &world, "other");
+    cluster.start("other").await?;
+    cluster.advance(Duration::from_secs(3)).await;
+    cluster.kill("owner");
+    let began = tokio::time::Instant::now();
+    for _ in 0..30 {
+        let lost = one
+            .look(text("lines"))
+            .timeout(Duration::from_secs(5))
+            .await
+            .unwrap_err();
+        assert_eq!(
+            lost.kind(),
+            Some(ErrorKind::Unavailable),
+            "{lost} after {:?}",
+            began.elapsed()
+        );
+        cluster.advance(Duration::from_secs(1)).await;
+    }
+    assert_eq!(world.count("create"), 1, "nobody took over: {:?}", world.log());
+    assert!(room_spots(&host).release(&spot).await?);
+    assert!(!room_spots(&host).release(&spot).await?);
+    let (again, new) = room(&host, "one", "again").await?;
+    assert!(new.generation > spot.generation);
+    assert_eq!(look(&again, "lines").await?, "again");
+    cluster.shutdown().await?;
+    Ok(())
+}
+
+/// REQ: SP-160, SP-036, EX-104
+#[tokio::test(start_paused = true)]
+async fn a_host_that_stops_closes_its_rooms_in_order() -> Tested {
+    let (cluster, world, host) = placed(Placement::Remote, 29).await?;
+    let (one, _) = room(&host, "one", "x").await?;
+    one.say(text("gate")).await?;
+    world.until("say waits").await;
+    let stopping = tokio::spawn(cluster.stop("owner"));
+    cluster.advance(Duration::from_secs(5)).await;
+    let refused = one
+        .look(text("lines"))
+        .timeout(Duration::from_secs(5))
+        .await
+        .unwrap_err();
+    assert_eq!(refused.execution(), Execution::NotExecuted, "{refused}");
+    world.open(1);
+    stopping.await??;
+    assert_eq!(
+        world.log()[3..],
+        ["one heard gate", "closing one HostShutdown within 24", "room dropped"],
+        "with what is left of thirty seconds"
+    );
+    assert_eq!(room_spots(&host).find("one").await?, None, "its ID is free");
+    cluster.shutdown().await?;
+    Ok(())
+}
+
+/// REQ: SP-036
+#[tokio::test(start_paused = true)]
+async fn a_room_that_does_not_close_well_makes_the_stop_an_error() -> Tested {
+    let (cluster, _, host) = placed(Placement::Local, 30).await?;
+    room(&host, "one", "fails to close").await?;
+    let failed = cluster.stop("owner").await.unwrap_err();
+    assert_eq!((failed.failed_spots(), failed.unfinished_jobs()), (1, 0), "{failed}");
+    Ok(())
+}

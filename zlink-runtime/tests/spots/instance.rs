@@ -1,0 +1,213 @@
+//! Instance Spots: made by their first message, once, wherever it is sent from; closed when they are idle.
+
+use std::time::Duration;
+
+use zlink_runtime::error::ErrorKind;
+use zlink_runtime::testing::Cluster;
+
+use crate::arena::*;
+use crate::kit::*;
+
+async fn view(cart: &CartSpotClient) -> Result<String, zlink_runtime::error::CallError> {
+    Ok(cart.view(text("")).await?.text)
+}
+
+/// REQ: SP-031, SP-060, SP-066
+#[tokio::test(start_paused = true)]
+async fn the_first_message_makes_the_cart() -> Tested {
+    for placement in PLACEMENTS {
+        let (cluster, world, host) = placed(placement, 40).await?;
+        world.holds("activate");
+        let cart = cart_spots(&host).of("cart");
+        cart.add(text("first")).activating().await?;
+        world.until("held in activate").await;
+        cart.add(text("second")).activating().await?;
+        let asked = tokio::spawn(cart.view(text("third")).activating().into_future());
+        cluster.advance(Duration::from_secs(1)).await;
+        let early = cart.add(text("plain")).await.unwrap_err();
+        assert_eq!(early.kind(), Some(ErrorKind::NotFound), "it is not there yet: {early}");
+        world.open_build(1);
+        assert_eq!(asked.await??.text, "first,second,third");
+        cart.add(text("fourth")).await?;
+        assert_eq!(view(&cart).await?, "first,second,third,fourth", "{:?}", world.log());
+        assert_eq!(world.count("activate cart"), 1);
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// REQ: SP-065, SP-067, SP-068, LS-041
+#[tokio::test(start_paused = true)]
+async fn of_many_that_would_make_it_one_does_and_all_are_served_in_order() -> Tested {
+    for seed in 41..49 {
+        let (cluster, world) = (Cluster::new(seed), World::new());
+        let names = ["one", "two", "three"];
+        for name in names {
+            serves(&cluster, &world, name);
+        }
+        start(&cluster).await?;
+        let mut sending = Vec::new();
+        for caller in 0..12 {
+            let host = cluster.host(names[caller % 3]);
+            sending.push(tokio::spawn(async move {
+                for number in 0..5 {
+                    for cart in 0..4 {
+                        let cart = cart_spots(&host).of(format!("cart-{cart}"));
+                        let item = text(&format!("{caller:02}:{number}"));
+                        if number % 2 == 0 {
+                            cart.add(item).activating().await.unwrap();
+                        } else {
+                            cart.view(item).activating().await.unwrap();
+                        }
+                    }
+                }
+            }));
+        }
+        for sender in sending {
+            sender.await?;
+        }
+        cluster.advance(Duration::from_secs(5)).await;
+        for cart in 0..4 {
+            let id = format!("cart-{cart}");
+            assert_eq!(
+                world.count(&format!("activate {id}")),
+                1,
+                "seed {seed}: {:?}",
+                world.log()
+            );
+            let items = view(&cart_spots(&cluster.host("one")).of(&id)).await?;
+            let items: Vec<_> = items.split(',').collect();
+            assert_eq!(items.len(), 60, "seed {seed}, {id}: {items:?}");
+            for caller in 0..12 {
+                let of_caller = items.iter().filter(|item| item.starts_with(&format!("{caller:02}:")));
+                let numbers: Vec<_> = of_caller.map(|item| item[3..].to_owned()).collect();
+                assert_eq!(
+                    numbers,
+                    ["0", "1", "2", "3", "4"],
+                    "seed {seed}, {id}, caller {caller}: {items:?}"
+                );
+            }
+        }
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// REQ: SP-060
+#[tokio::test(start_paused = true)]
+async fn a_cart_that_fails_to_be_made_fails_its_first_message_once() -> Tested {
+    for placement in PLACEMENTS {
+        let (cluster, world, host) = placed(placement, 50).await?;
+        for id in ["broken", "panics"] {
+            let cart = cart_spots(&host).of(id);
+            for attempt in 1..3 {
+                let failed = cart.view(text("")).activating().await.unwrap_err();
+                assert_eq!(failed.kind(), Some(ErrorKind::InternalFailure), "{failed}");
+                assert_eq!(
+                    world.count(&format!("activate {id}")),
+                    attempt,
+                    "the next one tries anew"
+                );
+            }
+            assert_eq!(cart_spots(&host).find(id).await?, None);
+        }
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// REQ: SP-061, SP-062
+#[tokio::test(start_paused = true)]
+async fn where_a_cart_is_made_is_told_or_clear() -> Tested {
+    let (cluster, world) = (Cluster::new(51), World::new());
+    let (store, shared) = (cluster.store("both"), world.clone());
+    cluster.node("both", move |host| {
+        let host = host.location_store(store.clone()).shared(shared.clone());
+        let host = host.mesh("world", |mesh| mesh.listen("tcp://both:1").object_server(all));
+        host.mesh("other", |mesh| {
+            mesh.listen("tcp://both:2")
+                .object_server(|objects| objects.spot(room_spot::<Room>()))
+        })
+    });
+    start(&cluster).await?;
+    let host = cluster.host("both");
+    let cart = || cart_spots(&host).of("cart").view(text("")).activating();
+    assert_eq!(
+        cart().await.unwrap_err().kind(),
+        Some(ErrorKind::InvalidOperation),
+        "two meshes"
+    );
+    assert_eq!(
+        cart().in_mesh("nowhere").await.unwrap_err().kind(),
+        Some(ErrorKind::NotFound)
+    );
+    assert_eq!(
+        cart().in_mesh("other").await.unwrap_err().kind(),
+        Some(ErrorKind::NotFound),
+        "no such type there"
+    );
+    cart().in_mesh("world").await?;
+    cart().in_mesh("other").await?;
+    assert_eq!(world.count("activate"), 1, "what is there is not moved");
+    cluster.shutdown().await?;
+    Ok(())
+}
+
+/// REQ: SP-140, SP-141, SP-142, SP-143
+#[tokio::test(start_paused = true)]
+async fn an_idle_cart_is_closed_and_made_anew() -> Tested {
+    let (cluster, world) = (Cluster::new(52), World::new());
+    serves_with(&cluster, &world, "owner", |objects| {
+        all(objects).instance_idle_timeout(Duration::from_secs(10))
+    });
+    calls(&cluster, "caller");
+    start(&cluster).await?;
+    let host = cluster.host("caller");
+    room(&host, "room", "x").await?;
+    let cart = cart_spots(&host).of("cart");
+    let first = cart.view(text("generation")).activating().await?.text;
+    cart.add(text("gate")).await?;
+    cluster.advance(Duration::from_secs(60)).await;
+    assert_eq!(world.count("closing"), 0, "it is busy");
+    world.open(1);
+    cluster.advance(Duration::from_secs(9)).await;
+    assert_eq!(world.count("closing"), 0);
+    cluster.advance(Duration::from_secs(6)).await;
+    assert_eq!(
+        (world.count("closing cart IdleEvicted"), world.count("cart dropped")),
+        (1, 1),
+        "{:?}",
+        world.log()
+    );
+    assert_eq!(view(&cart).await.unwrap_err().kind(), Some(ErrorKind::NotFound));
+    let second = cart.view(text("generation")).activating().await?.text;
+    assert_ne!(first, second);
+    assert_eq!(
+        look(&room_spots(&host).of("room"), "lines").await?,
+        "x",
+        "a room is never evicted"
+    );
+    cluster.shutdown().await?;
+    Ok(())
+}
+
+/// REQ: SP-027
+#[tokio::test(start_paused = true)]
+async fn a_cart_closes_itself() -> Tested {
+    for placement in PLACEMENTS {
+        let (cluster, world, host) = placed(placement, 53).await?;
+        let cart = cart_spots(&host).of("cart");
+        cart.view(text("one")).activating().await?;
+        cart.add(text("close")).await?;
+        world.until("closing cart ExplicitClose").await;
+        cluster.advance(Duration::from_secs(1)).await;
+        assert_eq!(cart_spots(&host).find("cart").await?, None);
+        assert_eq!(
+            cart.view(text("two")).activating().await?.text,
+            "two",
+            "a new one has nothing of the old"
+        );
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,450 @@
+//! Rooms, carts and lobbies that note what happens to them, and clusters that have them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::Semaphore;
+use zlink_runtime::prelude::*;
+use zlink_runtime::rt::{self, CloseReason, Created, Instant, SpotCreated, SpotRef, Tick};
+use zlink_runtime::testing::Cluster;
+use zlink_runtime::{HostBuilder, ObjectServerBuilder};
+
+use crate::arena::*;
+
+pub(crate) type Failure = Box<dyn std::error::Error>;
+pub(crate) type Tested = Result<(), Failure>;
+
+/// What happens on all hosts of a test, in order, and what holds it up.
+#[derive(Clone)]
+pub(crate) struct World(Arc<Inner>);
+
+struct Inner {
+    log: Mutex<Vec<String>>,
+    /// A handler that is told `gate` waits for one of these.
+    gate: Semaphore,
+    /// So do factories and `on_initialize`, where they are told to.
+    build_gate: Semaphore,
+    waits: Mutex<Vec<&'static str>>,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Inner {
+            log: Mutex::default(),
+            gate: Semaphore::new(0),
+            build_gate: Semaphore::new(0),
+            waits: Mutex::default(),
+        }))
+    }
+
+    pub(crate) fn note(&self, text: impl Into<String>) {
+        self.0.log.lock().push(text.into());
+    }
+
+    pub(crate) fn log(&self) -> Vec<String> {
+        self.0.log.lock().clone()
+    }
+
+    pub(crate) fn count(&self, text: &str) -> usize {
+        self.0.log.lock().iter().filter(|line| line.contains(text)).count()
+    }
+
+    /// From now on, `what` (`create`, `initialize`, `activate`, `closing`) waits for [`World::open_build`].
+    pub(crate) fn holds(&self, what: &'static str) {
+        self.0.waits.lock().push(what);
+    }
+
+    pub(crate) fn open(&self, count: usize) {
+        self.0.gate.add_permits(count);
+    }
+
+    pub(crate) fn open_build(&self, count: usize) {
+        self.0.build_gate.add_permits(count);
+    }
+
+    async fn gate(&self) {
+        self.0.gate.acquire().await.unwrap().forget();
+    }
+
+    async fn build_gate(&self, what: &'static str) {
+        let waits = self.0.waits.lock().contains(&what);
+        if waits {
+            self.note(format!("held in {what}"));
+            self.0.build_gate.acquire().await.unwrap().forget();
+        }
+    }
+
+    /// Waits, in virtual time, until something is noted.
+    pub(crate) async fn until(&self, text: &str) {
+        let deadline = Instant::now() + Duration::from_secs(600);
+        while self.count(text) == 0 {
+            assert!(Instant::now() < deadline, "{text:?} was not noted: {:?}", self.log());
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
+
+fn world(shared: Option<&World>) -> Result<World, HandlerError> {
+    shared.cloned().ok_or_else(|| HandlerError::new("no world was shared"))
+}
+
+fn line(text: impl Into<String>) -> Line {
+    Line { text: text.into() }
+}
+
+/// A room: it keeps the lines it hears.
+pub(crate) struct Room {
+    world: World,
+    lines: Vec<String>,
+    ticks: Vec<Tick>,
+    /// How many of its callbacks are under way.
+    active: usize,
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.world.note("room dropped");
+    }
+}
+
+impl RoomSpot for Room {
+    async fn create(context: RoomContext, request: Line) -> Result<Created<Self, Line>, HandlerError> {
+        let world = world(context.shared::<World>())?;
+        world.note(format!(
+            "create {} on {}",
+            context.id(),
+            context.node().to_string().split('-').next().unwrap()
+        ));
+        world.build_gate("create").await;
+        match request.text.as_str() {
+            "reject" => return Ok(Created::Rejected(line("no"))),
+            "fail" => return Err(HandlerError::new("as told")),
+            "panic" => panic!("as told"),
+            _ => {}
+        }
+        let room = Self {
+            world,
+            lines: vec![request.text.clone()],
+            ticks: Vec::new(),
+            active: 0,
+        };
+        Ok(Created::Accepted(room, line(format!("created with {}", request.text))))
+    }
+
+    async fn on_initialize(&mut self, turn: &mut RoomTurn<'_>) -> Result<(), HandlerError> {
+        self.world.note(format!("initialize {}", turn.id()));
+        self.world.build_gate("initialize").await;
+        if self.lines[0] == "fail late" {
+            return Err(HandlerError::new("as told"));
+        }
+        if self.lines[0] == "ticks" {
+            turn.add_timer(ROOM_TICK, Duration::from_secs(1))?;
+        }
+        Ok(())
+    }
+
+    async fn on_closing(
+        &mut self,
+        turn: &mut RoomTurn<'_>,
+        reason: CloseReason,
+        deadline: Instant,
+    ) -> Result<(), HandlerError> {
+        let left = deadline.saturating_duration_since(Instant::now()).as_secs();
+        self.world
+            .note(format!("closing {} {reason:?} within {left}", turn.id()));
+        self.world.build_gate("closing").await;
+        if self.lines[0] == "fails to close" {
+            return Err(HandlerError::new("as told"));
+        }
+        Ok(())
+    }
+
+    async fn say(&mut self, turn: &mut RoomTurn<'_>, message: Line) -> Result<(), HandlerError> {
+        self.active += 1;
+        assert_eq!(self.active, 1, "one at a time");
+        if message.text == "gate" {
+            self.world.note("say waits");
+            self.world.gate().await;
+        }
+        if message.text == "panic" {
+            self.active -= 1;
+            panic!("as told");
+        }
+        if message.text == "close" {
+            turn.close();
+        }
+        if message.text == "fail" {
+            self.active -= 1;
+            return Err(HandlerError::new("as told"));
+        }
+        self.world.note(format!("{} heard {}", turn.id(), message.text));
+        self.lines.push(message.text);
+        self.active -= 1;
+        Ok(())
+    }
+
+    async fn look(&mut self, turn: &mut RoomTurn<'_>, request: Line) -> Result<Line, HandlerError> {
+        self.active += 1;
+        assert_eq!(self.active, 1, "one at a time");
+        let answer = self.looked(turn, &request.text).await;
+        self.active -= 1;
+        answer.map(line)
+    }
+
+    async fn settle(turn: &mut RoomYieldTurn<'_, Self>, request: Line) -> Result<Line, HandlerError> {
+        let before = turn.state().lines.len();
+        let world = turn.state().world.clone();
+        world.note("settle begins");
+        let other = room_spots(turn).of(&request.text);
+        let told = turn.yield_for(other.look(line("gate"))).await;
+        world.note("settle goes on");
+        let after = turn.state().lines.len();
+        let told = match told {
+            Ok(told) => told.text,
+            Err(error) => format!("{:?}", error.kind()),
+        };
+        Ok(line(format!("{before} then {after}: {told}")))
+    }
+
+    async fn disband(&mut self, turn: &mut RoomTurn<'_>, _: Nothing) -> Result<Line, HandlerError> {
+        Ok(line(format!("{} is no more", turn.id())))
+    }
+
+    async fn news(&mut self, turn: &mut RoomTurn<'_>, message: Line) -> Result<(), HandlerError> {
+        self.world.note(format!("{} read {}", turn.id(), message.text));
+        Ok(())
+    }
+
+    async fn tick(&mut self, turn: &mut RoomTurn<'_>, tick: Tick) -> Result<(), HandlerError> {
+        self.world.note(format!("{} ticks {}", turn.id(), tick.delivery_index));
+        self.ticks.push(tick);
+        Ok(())
+    }
+}
+
+impl Room {
+    async fn looked(&mut self, turn: &mut RoomTurn<'_>, what: &str) -> Result<String, HandlerError> {
+        Ok(match what.split_once(' ').unwrap_or((what, "")) {
+            ("lines", _) => self.lines.join(","),
+            ("where", _) => turn.node().to_string(),
+            ("generation", _) => turn.reference().generation.get().to_string(),
+            ("metadata", key) => turn.metadata().get(key).unwrap_or("none").to_owned(),
+            ("ticks", _) => format!("{:?}", self.ticks.len()),
+            ("gate", _) => {
+                self.world.note("look waits");
+                self.world.gate().await;
+                "passed".to_owned()
+            }
+            ("panic", _) => {
+                self.active -= 1;
+                panic!("as told");
+            }
+            ("fail", _) => return Err(HandlerError::new("as told")),
+            ("ask", id) => {
+                let asked = room_spots(turn).of(id).look(line("lines")).await;
+                match asked {
+                    Ok(answer) => answer.text,
+                    Err(error) => format!("{:?} {}", error.kind().unwrap(), self.active),
+                }
+            }
+            ("tell", id) => {
+                room_spots(turn).of(id).say(line("told")).await?;
+                "told".to_owned()
+            }
+            ("timer", name) => match turn.add_timer(rt::TimerName::new(name)?, Duration::from_secs(1)) {
+                Ok(timer) => format!("{} {}", timer.name(), timer.cancel()),
+                Err(error) => error.to_string(),
+            },
+            (other, _) => format!("what is {other}?"),
+        })
+    }
+}
+
+/// A cart: it keeps the items it is given.
+pub(crate) struct Cart {
+    world: World,
+    items: Vec<String>,
+}
+
+impl Drop for Cart {
+    fn drop(&mut self) {
+        self.world.note("cart dropped");
+    }
+}
+
+impl CartSpot for Cart {
+    async fn activate(context: CartContext) -> Result<Self, HandlerError> {
+        let world = world(context.shared::<World>())?;
+        world.note(format!("activate {}", context.id()));
+        world.build_gate("activate").await;
+        if context.id().as_str().starts_with("broken") {
+            return Err(HandlerError::new("as told"));
+        }
+        if context.id().as_str().starts_with("panics") {
+            panic!("as told");
+        }
+        Ok(Self {
+            world,
+            items: Vec::new(),
+        })
+    }
+
+    async fn on_closing(
+        &mut self,
+        turn: &mut CartTurn<'_>,
+        reason: CloseReason,
+        _: Instant,
+    ) -> Result<(), HandlerError> {
+        self.world.note(format!("closing {} {reason:?}", turn.id()));
+        Ok(())
+    }
+
+    async fn add(&mut self, turn: &mut CartTurn<'_>, message: Line) -> Result<(), HandlerError> {
+        if message.text == "gate" {
+            self.world.gate().await;
+        }
+        if message.text == "close" {
+            turn.close();
+        }
+        self.world.note(format!("{} has {}", turn.id(), message.text));
+        self.items.push(message.text);
+        Ok(())
+    }
+
+    async fn view(&mut self, turn: &mut CartTurn<'_>, request: Line) -> Result<Line, HandlerError> {
+        Ok(line(match request.text.as_str() {
+            "where" => turn.node().to_string(),
+            "generation" => turn.reference().generation.get().to_string(),
+            "" => self.items.join(","),
+            item => {
+                self.world.note(format!("{} has {item}", turn.id()));
+                self.items.push(item.to_owned());
+                self.items.join(",")
+            }
+        }))
+    }
+}
+
+/// A lobby.
+pub(crate) struct Lobby {
+    world: World,
+}
+
+impl LobbySpot for Lobby {
+    async fn start(context: LobbyContext) -> Result<Self, HandlerError> {
+        let world = world(context.shared::<World>())?;
+        world.note(format!("start {}", context.id()));
+        Ok(Self { world })
+    }
+
+    async fn on_initialize(&mut self, turn: &mut LobbyTurn<'_>) -> Result<(), HandlerError> {
+        self.world.note(format!("initialize {}", turn.id()));
+        self.world.build_gate("initialize").await;
+        Ok(())
+    }
+
+    async fn on_closing(
+        &mut self,
+        turn: &mut LobbyTurn<'_>,
+        reason: CloseReason,
+        _: Instant,
+    ) -> Result<(), HandlerError> {
+        self.world.note(format!("closing {} {reason:?}", turn.id()));
+        Ok(())
+    }
+
+    async fn greet(&mut self, turn: &mut LobbyTurn<'_>, request: Line) -> Result<Line, HandlerError> {
+        Ok(line(format!("{} greets {}", turn.id(), request.text)))
+    }
+}
+
+/// How the nodes of a test stand to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Placement {
+    /// Whoever calls has the Spots.
+    Local,
+    /// Another node has them.
+    Remote,
+}
+
+pub(crate) const PLACEMENTS: [Placement; 2] = [Placement::Local, Placement::Remote];
+
+/// All that a node of these tests can have.
+pub(crate) fn all(objects: ObjectServerBuilder) -> ObjectServerBuilder {
+    objects.spot(room_spot::<Room>()).spot(cart_spot::<Cart>())
+}
+
+/// Makes `name` a node of the mesh `world` that has rooms and carts.
+pub(crate) fn serves(cluster: &Cluster, world: &World, name: &'static str) {
+    serves_with(cluster, world, name, all);
+}
+
+pub(crate) fn serves_with(
+    cluster: &Cluster,
+    world: &World,
+    name: &'static str,
+    objects: impl Fn(ObjectServerBuilder) -> ObjectServerBuilder + Send + Sync + 'static,
+) {
+    let (store, world) = (cluster.store(name), world.clone());
+    cluster.node(name, move |host: HostBuilder| {
+        let host = host.location_store(store.clone()).shared(world.clone());
+        host.mesh("world", |mesh| {
+            mesh.rid_prefix(name)
+                .listen(format!("tcp://{name}:1"))
+                .object_server(&objects)
+        })
+    });
+}
+
+/// Makes `name` a node that only calls.
+pub(crate) fn calls(cluster: &Cluster, name: &'static str) {
+    let store = cluster.store(name);
+    cluster.node(name, move |host: HostBuilder| {
+        let host = host.location_store(store.clone());
+        host.mesh("world", |mesh| {
+            mesh.rid_prefix(name).listen(format!("tcp://{name}:1")).object_client()
+        })
+    });
+}
+
+/// Starts all nodes, and waits until they are linked.
+pub(crate) async fn start(cluster: &Cluster) -> Tested {
+    cluster.start_all().await?;
+    cluster.advance(Duration::from_secs(3)).await;
+    Ok(())
+}
+
+/// A cluster of that placement, and the host that calls.
+pub(crate) async fn placed(placement: Placement, seed: u64) -> Result<(Cluster, World, Host), Failure> {
+    let (cluster, world) = (Cluster::new(seed), World::new());
+    serves(&cluster, &world, "owner");
+    let caller = match placement {
+        Placement::Local => "owner",
+        Placement::Remote => {
+            calls(&cluster, "caller");
+            "caller"
+        }
+    };
+    start(&cluster).await?;
+    let host = cluster.host(caller);
+    Ok((cluster, world, host))
+}
+
+/// A room of that ID.
+pub(crate) async fn room(host: &Host, id: &str, motd: &str) -> Result<(RoomSpotClient, SpotRef), Failure> {
+    let rooms = room_spots(host);
+    match rooms.get_or_create(id, line(motd)).await? {
+        SpotCreated::Created(spot, _) => Ok((rooms.of(id), spot)),
+        other => Err(format!("{other:?}").into()),
+    }
+}
+
+pub(crate) fn text(text: &str) -> Line {
+    line(text)
+}
+
+/// A look at a room.
+pub(crate) async fn look(room: &RoomSpotClient, what: &str) -> Result<String, CallError> {
+    Ok(room.look(line(what)).await?.text)
+}

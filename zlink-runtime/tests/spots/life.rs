@@ -1,0 +1,401 @@
+//! How User Spots begin, are found and end: the same for a Spot on the caller's host and on another.
+
+use std::time::Duration;
+
+use zlink_runtime::error::ErrorKind;
+use zlink_runtime::rt::SpotCreated;
+use zlink_runtime::testing::Cluster;
+
+use crate::arena::*;
+use crate::kit::*;
+
+/// REQ: SP-030, SP-050, SP-080, SP-082
+#[tokio::test(start_paused = true)]
+async fn a_room_is_created_found_called_and_closed() -> Tested {
+    for placement in PLACEMENTS {
+        let (cluster, world, host) = placed(placement, 1).await?;
+        let rooms = room_spots(&host);
+        let SpotCreated::Created(spot, reply) = rooms.create(text("hello")).await? else {
+            panic!("it is new");
+        };
+        assert_eq!(reply.text, "created with hello");
+        let room = rooms.of(&spot.id);
+        room.say(text("one")).await?;
+        assert_eq!(look(&room, "lines").await?, "hello,one");
+        assert_eq!(rooms.find(&spot.id).await?, Some(spot.clone()));
+        let again = rooms.get_or_create(&spot.id, text("another")).await?;
+        assert_eq!(again, SpotCreated::Existing(spot.clone()));
+        assert_eq!(
+            (world.count("create"), world.count("initialize")),
+            (1, 1),
+            "{:?}",
+            world.log()
+        );
+        assert!(rooms.close(&spot).await?);
+        assert_eq!(
+            world.count(&format!("closing {} ExplicitClose within 30", spot.id)),
+            1,
+            "{:?}",
+            world.log()
+        );
+        assert_eq!(world.count("room dropped"), 1);
+        assert_eq!(rooms.find(&spot.id).await?, None);
+        assert!(!rooms.close(&spot).await?, "it is gone already");
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// REQ: SP-080
+#[tokio::test(start_paused = true)]
+async fn every_create_has_an_id_of_its_own() -> Tested {
+    let (cluster, _, host) = placed(Placement::Remote, 2).await?;
+    let creating: Vec<_> = (0..200)
+        .map(|number| tokio::spawn(room_spots(&host).create(text(&number.to_string())).into_future()))
+        .collect();
+    let mut ids = std::collections::BTreeSet::new();
+    for create in creating {
+        ids.insert(create.await??.reference().unwrap().id.as_str().to_owned());
+    }
+    assert_eq!(ids.len(), 200);
+    let lower = |id: &String| uuid::Uuid::parse_str(id).is_ok_and(|uuid| uuid.to_string() == *id);
+    assert!(ids.iter().all(lower), "{ids:?}");
+    cluster.shutdown().await?;
+    Ok(())
+}
+
+/// REQ: SP-083, LS-041
+#[tokio::test(start_paused = true)]
+async fn whoever_creates_at_once_gets_one_room() -> Tested {
+    let (cluster, world) = (Cluster::new(3), World::new());
+    for name in ["one", "two", "three"] {
+        serves(&cluster, &world, name);
+    }
+    start(&cluster).await?;
+    world.holds("create");
+    let creating: Vec<_> = (0..64)
+        .map(|number| {
+            let host = cluster.host(["one", "two", "three"][number % 3]);
+            let call = room_spots(&host).get_or_create("room", text(&number.to_string()));
+            tokio::spawn(call.into_future())
+        })
+        .collect();
+    world.until("held in create").await;
+    cluster.advance(Duration::from_secs(1)).await;
+    world.open_build(1);
+    let mut created = 0;
+    let mut references = std::collections::BTreeSet::new();
+    for create in creating {
+        let outcome = create.await??;
+        references.insert(outcome.reference().unwrap().clone());
+        created += usize::from(matches!(outcome, SpotCreated::Created(..)));
+    }
+    assert_eq!(
+        (world.count("create room"), created, references.len()),
+        (1, 1, 1),
+        "{:?}",
+        world.log()
+    );
+    cluster.shutdown().await?;
+    Ok(())
+}
+
+/// REQ: SP-082, SP-084
+#[tokio::test(start_paused = true)]
+async fn what_was_refused_or_failed_is_not_there_and_takes_no_room() -> Tested {
+    for placement in PLACEMENTS {
+        let (cluster, world) = (Cluster::new(4), World::new());
+        serves_with(&cluster, &world, "owner", |objects| {
+            objects.spot(room_spot::<Room>()).capacity(ROOM, 1)
+        });
+        calls(&cluster, "caller");
+        start(&cluster).await?;
+        let host = cluster.host(if placement == Placement::Local {
+            "owner"
+        } else {
+            "caller"
+        });
+        let rooms = room_spots(&host);
+        let rejected = rooms.get_or_create("room", text("reject")).await?;
+        assert_eq!(rejected, SpotCreated::Rejected(text("no")));
+        for how in ["fail", "panic", "fail late"] {
+            let failed = rooms.get_or_create("room", text(how)).await.unwrap_err();
+            assert_eq!(failed.kind(), Some(ErrorKind::InternalFailure), "{how}: {failed}");
+            assert_eq!(rooms.find("room").await?, None, "{how}");
+        }
+        room(&host, "room", "here").await?;
+        let full = rooms.get_or_create("another", text("x")).await.unwrap_err();
+        assert_eq!(full.kind(), Some(ErrorKind::CapacityExceeded), "{full}");
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// REQ: SP-002, SP-006, SP-082
+#[tokio::test(start_paused = true)]
+async fn an_id_is_of_one_type_for_all() -> Tested {
+    for placement in PLACEMENTS {
+        let (cluster, world, host) = placed(placement, 5).await?;
+        let carts = cart_spots(&host);
+        carts.of("thing").view(text("")).activating().await?;
+        let other = room_spots(&host).get_or_create("thing", text("x")).await.unwrap_err();
+        assert_eq!(other.kind(), Some(ErrorKind::TypeMismatch), "{other}");
+        let other = room_spots(&host).find("thing").await.unwrap_err();
+        assert_eq!(other.kind(), Some(ErrorKind::TypeMismatch), "{other}");
+        assert_eq!(
+            carts.of("thing").view(text("x")).await?.text,
+            "x",
+            "the first one still answers"
+        );
+        let entry = "owner-entry-8f14e45f-ceea-467f-9b1d-3c5b4a1d2e3f";
+        let forbidden = room_spots(&host).get_or_create(entry, text("x")).await.unwrap_err();
+        assert_eq!(forbidden.kind(), Some(ErrorKind::InvalidOperation), "{forbidden}");
+        let forbidden = carts.of(entry).view(text("")).activating().await.unwrap_err();
+        assert_eq!(forbidden.kind(), Some(ErrorKind::InvalidOperation), "{forbidden}");
+        assert_eq!(world.count("create"), 0);
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// REQ: SP-001
+#[tokio::test(start_paused = true)]
+async fn ids_are_told_apart_byte_by_byte() -> Tested {
+    let (cluster, world, host) = placed(Placement::Remote, 6).await?;
+    let long = "x".repeat(255);
+    let ids = [
+        "Room",
+        "room",
+        "n\u{e9}",
+        "ne\u{301}",
+        "\u{1f3e0}",
+        "a/b",
+        "a%2Fb",
+        "%",
+        " ",
+        "x",
+        long.as_str(),
+    ];
+    for id in ids {
+        room(&host, id, id).await?;
+    }
+    for id in ids {
+        assert_eq!(look(&room_spots(&host).of(id), "lines").await?, id);
+    }
+    for bad in ["", "a\0b", &"x".repeat(256)] {
+        let refused = room_spots(&host).of(bad).look(text("lines")).await.unwrap_err();
+        assert_eq!(refused.kind(), None, "an argument error: {refused}");
+        let refused = room_spots(&host).get_or_create(bad, text("x")).await.unwrap_err();
+        assert_eq!(refused.kind(), None, "an argument error: {refused}");
+    }
+    assert_eq!(world.count("create"), ids.len());
+    cluster.shutdown().await?;
+    Ok(())
+}
+
+/// REQ: SP-022, SP-052
+#[tokio::test(start_paused = true)]
+async fn nobody_makes_a_room_by_asking_for_it() -> Tested {
+    for placement in PLACEMENTS {
+        let (cluster, world, host) = placed(placement, 7).await?;
+        let room = room_spots(&host).of("nowhere");
+        let unknown = look(&room, "lines").await.unwrap_err();
+        assert_eq!(unknown.kind(), Some(ErrorKind::NotFound), "{unknown}");
+        let unknown = room.say(text("x")).await.unwrap_err();
+        assert_eq!(unknown.kind(), Some(ErrorKind::NotFound), "{unknown}");
+        assert_eq!(room_spots(&host).find("nowhere").await?, None);
+        let unknown = cart_spots(&host).of("nowhere").add(text("x")).await.unwrap_err();
+        assert_eq!(
+            unknown.kind(),
+            Some(ErrorKind::NotFound),
+            "without the intent: {unknown}"
+        );
+        assert!(world.log().is_empty());
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// REQ: SP-084
+#[tokio::test(start_paused = true)]
+async fn a_room_is_there_once_it_is_initialised() -> Tested {
+    for placement in PLACEMENTS {
+        let (cluster, world, host) = placed(placement, 8).await?;
+        world.holds("initialize");
+        let creating = tokio::spawn(room_spots(&host).get_or_create("room", text("x")).into_future());
+        world.until("held in initialize").await;
+        let room = room_spots(&host).of("room");
+        assert_eq!(
+            look(&room, "lines").await.unwrap_err().kind(),
+            Some(ErrorKind::NotFound)
+        );
+        assert_eq!(room_spots(&host).find("room").await?, None);
+        world.open_build(1);
+        creating.await??;
+        assert_eq!(look(&room, "lines").await?, "x", "what was not there is not remembered");
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// REQ: SP-051, SP-058, SP-094, RT-008
+#[tokio::test(start_paused = true)]
+async fn an_old_reference_closes_nothing_and_calls_go_to_what_is_there() -> Tested {
+    for placement in PLACEMENTS {
+        let (cluster, _, host) = placed(placement, 9).await?;
+        let (first, old) = room(&host, "room", "first").await?;
+        assert_eq!(look(&first, "lines").await?, "first");
+        // From elsewhere, so that the caller still remembers the first one.
+        assert!(room_spots(&cluster.host("owner")).close(&old).await?);
+        let (_, new) = room(&cluster.host("owner"), "room", "second").await?;
+        assert_ne!(old.generation, new.generation);
+        assert_eq!(look(&first, "lines").await?, "second");
+        let stale = room_spots(&host).close(&old).await.unwrap_err();
+        assert_eq!(stale.kind(), Some(ErrorKind::InvalidOperation), "{stale}");
+        assert_eq!(look(&first, "lines").await?, "second");
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// REQ: SP-091, EX-103
+#[tokio::test(start_paused = true)]
+async fn a_room_that_closes_finishes_what_it_has_accepted_and_takes_no_more() -> Tested {
+    for placement in PLACEMENTS {
+        let (cluster, world, host) = placed(placement, 10).await?;
+        let (room, spot) = room(&host, "room", "x").await?;
+        room.say(text("gate")).await?;
+        world.until("say waits").await;
+        room.say(text("accepted")).await?;
+        cluster.advance(Duration::from_secs(1)).await;
+        let closing = tokio::spawn(room_spots(&host).close(&spot).into_future());
+        cluster.advance(Duration::from_secs(1)).await;
+        let refused = look(&room, "lines").await.unwrap_err();
+        assert_eq!(refused.kind(), Some(ErrorKind::Unavailable), "{refused}");
+        assert_eq!(world.count("closing"), 0);
+        world.open(1);
+        assert!(closing.await??);
+        assert_eq!(
+            world.log()[3..],
+            [
+                "room heard gate",
+                "room heard accepted",
+                "closing room ExplicitClose within 28",
+                "room dropped"
+            ]
+        );
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// REQ: SP-091, SP-027, EX-72
+#[tokio::test(start_paused = true)]
+async fn a_room_closes_itself() -> Tested {
+    for placement in PLACEMENTS {
+        let (cluster, world, host) = placed(placement, 11).await?;
+        let (one, _) = room(&host, "one", "x").await?;
+        assert_eq!(
+            one.disband(Nothing {}).await?.text,
+            "one is no more",
+            "its reply was made before"
+        );
+        world.until("closing one").await;
+        let (two, _) = room(&host, "two", "x").await?;
+        two.say(text("close")).await?;
+        world.until("closing two").await;
+        cluster.advance(Duration::from_secs(1)).await;
+        for id in ["one", "two"] {
+            assert_eq!(room_spots(&host).find(id).await?, None);
+            room(&host, id, "again").await?;
+        }
+        assert_eq!(world.count("room dropped"), 2);
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// REQ: SP-081
+#[tokio::test(start_paused = true)]
+async fn options_are_set_once_and_one_deadline_holds_for_all() -> Tested {
+    let (cluster, world, host) = placed(Placement::Remote, 12).await?;
+    let rooms = room_spots(&host);
+    let second = Duration::from_secs(1);
+    let twice = rooms
+        .create(text("x"))
+        .timeout(second)
+        .timeout(second)
+        .await
+        .unwrap_err();
+    assert_eq!(twice.kind(), Some(ErrorKind::InvalidOperation), "{twice}");
+    let twice = rooms
+        .create(text("x"))
+        .in_mesh("world")
+        .in_mesh("world")
+        .await
+        .unwrap_err();
+    assert_eq!(twice.kind(), Some(ErrorKind::InvalidOperation), "{twice}");
+    let unknown = rooms.create(text("x")).in_mesh("elsewhere").await.unwrap_err();
+    assert_eq!(unknown.kind(), Some(ErrorKind::NotFound), "{unknown}");
+    let large = rooms.create(text(&"x".repeat(100_000))).await.unwrap_err();
+    assert_eq!(large.kind(), None, "an argument error: {large}");
+    assert_eq!(world.count("create"), 0);
+    world.holds("create");
+    let began = tokio::time::Instant::now();
+    let late = rooms.create(text("x")).timeout(second).await.unwrap_err();
+    assert_eq!(late.kind(), Some(ErrorKind::DeadlineExceeded), "{late}");
+    assert_eq!(began.elapsed(), second);
+    world.open_build(2);
+    rooms.create(text("x")).in_mesh("world").timeout(second).await?;
+    cluster.shutdown().await?;
+    Ok(())
+}
+
+/// REQ: SP-008
+#[tokio::test(start_paused = true)]
+async fn without_an_object_role_there_are_no_spots() -> Tested {
+    let cluster = Cluster::new(13);
+    cluster.node("plain", |host| host.mesh("world", |mesh| mesh.listen("tcp://plain:1")));
+    cluster.node("storeless", |host| {
+        host.mesh("world", |mesh| mesh.listen("tcp://storeless:1").object_server(all))
+    });
+    let host = cluster.start("plain").await?;
+    let none = room_spots(&host).create(text("x")).await.unwrap_err();
+    assert_eq!(none.kind(), Some(ErrorKind::NotConfigured), "{none}");
+    let none = look(&room_spots(&host).of("room"), "lines").await.unwrap_err();
+    assert_eq!(none.kind(), Some(ErrorKind::NotConfigured), "{none}");
+    let failed = cluster.start("storeless").await.unwrap_err();
+    assert!(failed.to_string().contains("needs a Location Store"), "{failed}");
+    cluster.shutdown().await?;
+    Ok(())
+}
+
+/// REQ: SP-004
+#[tokio::test(start_paused = true)]
+async fn every_mistake_of_a_registration_is_told_at_once() -> Tested {
+    let (cluster, world) = (Cluster::new(14), World::new());
+    serves_with(&cluster, &world, "owner", |objects| {
+        objects
+            .spot(room_spot::<Room>())
+            .spot(hearing_room_spot::<Room>())
+            .spot(lobby_spot::<Lobby>())
+            .entry(cart_spot::<Cart>())
+            .entry(lobby_spot::<Lobby>())
+            .capacity(CART, 3)
+            .placement_weight(20_000)
+    });
+    let failed = cluster.start("owner").await.unwrap_err();
+    let text = failed.to_string();
+    for part in [
+        "two factories for the type arena.room",
+        "has two Entry Spots",
+        "arena.lobby is an Entry Spot",
+        "arena.cart is no Entry Spot",
+        "a capacity for the type arena.cart, and no factory",
+        "placement weight 20000",
+        "subscribes to channel \"room-events\", in which this node takes no part",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in {text}");
+    }
+    Ok(())
+}

@@ -10,6 +10,7 @@ import random
 import unittest
 
 from zlink_generated import def_ as words
+from zlink_generated import interop
 from zlink_generated.interop import Bounded
 from zlink_generated.test_every_type import All, Small
 from zlink_generated.zlink import CallError, DecodeError, EncodeError, Message, Timestamp, UnknownMember, decode, encode
@@ -176,6 +177,12 @@ class Codec(unittest.TestCase):
             with self.assertRaises(EncodeError) as raised:
                 encode(least)
             self.assertTrue(raised.exception.field.startswith(name), str(raised.exception))
+
+    def test_a_number_too_long_to_be_shown_is_refused_like_any_other(self) -> None:
+        for number in (10**5000, -(10**5000)):
+            with self.assertRaises(EncodeError) as raised:
+                encode(interop.Order(number=number))
+            self.assertEqual(raised.exception.field, "number")
 
     def test_what_is_nested_too_deep_is_refused_both_ways(self) -> None:
         def nested(depth: int) -> All:

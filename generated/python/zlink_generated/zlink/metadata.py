@@ -10,7 +10,7 @@ import typing
 import uuid
 
 from .errors import ArgumentError
-from .values import Timestamp, identity_problem
+from .values import Timestamp, identity_problem, shown
 
 T = typing.TypeVar("T")
 
@@ -42,7 +42,7 @@ class Key(typing.Generic[T]):
         try:
             return self.name, self._text.write(value)
         except (AttributeError, LookupError, TypeError, ValueError):
-            raise ArgumentError("metadata", f"{self.name!r} is of type {self._text.name}: {value!r}") from None
+            raise ArgumentError("metadata", f"{self.name!r} is of type {self._text.name}: {shown(value)}") from None
 
     def read(self, text: str) -> T:
         """The value that a text means. Raises `ValueError` where it means none."""

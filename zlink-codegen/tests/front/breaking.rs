@@ -121,6 +121,9 @@ fn a_version_that_is_wrong_is_no_version_without_changes() {
     let ran = room.run(&["breaking", "@old.yaml", "@new.yaml"]);
     assert_eq!(ran.code, 1);
     assert!(ran.err.contains("ZL0401"), "{}", ran.err);
+    // Of what cannot be read nobody knows that it is gone.
+    let back = room.run(&["breaking", "@new.yaml", "@old.yaml", "--source", "--format", "json"]);
+    assert_eq!((back.code, codes(&back)), (1, vec!["ZL0401 error none".to_owned()]));
     assert_eq!(room.run(&["breaking", "@absent.yaml", "@new.yaml"]).code, 2);
     assert_eq!(room.run(&["breaking", "@new.yaml"]).code, 2, "compared with what?");
     assert_eq!(room.run(&["breaking", "@new.yaml", "--against", "nothing"]).code, 2);

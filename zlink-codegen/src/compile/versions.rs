@@ -2,7 +2,7 @@
 //!
 //! It must not know rules of evolution, nor where either version is kept.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::Program;
@@ -63,6 +63,19 @@ impl Version {
     /// there is nobody's loss.
     pub(crate) fn compare(&self, loaded: &[Loaded], new: &Version, program: &mut Program<'_>) {
         let partners = self.partners(new);
+        // A state may hold what another namespace declares, and that what a third does.
+        let mut changed = HashSet::new();
+        loop {
+            let before = changed.len();
+            for (known, partner) in self.known.iter().zip(&partners) {
+                if let Some(partner) = partner {
+                    evolution::compare_beside(&known.contract, &partner.contract, &mut changed);
+                }
+            }
+            if changed.len() == before {
+                break;
+            }
+        }
         for (known, partner) in self.known.iter().zip(partners) {
             let Some(old) = loaded.get(known.file) else { continue };
             let Some(partner) = partner else {
@@ -72,7 +85,7 @@ impl Version {
                 }
                 continue;
             };
-            for change in evolution::compare(&known.contract, &partner.contract) {
+            for change in evolution::compare_beside(&known.contract, &partner.contract, &mut changed) {
                 let Some(now) = program.get(partner.file) else { continue };
                 let at = place(now, &change.at);
                 let before = written(&old.tree, &change.was).map(|span| (span, "it was this"));

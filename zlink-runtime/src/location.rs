@@ -32,6 +32,7 @@ mod batch;
 mod blob;
 mod boot;
 mod error;
+mod guarded;
 mod key;
 mod lease;
 mod memory;
@@ -66,6 +67,7 @@ pub(crate) use authority::{
     Authority, AuthorityError, CreationOutcome, Ended, Filter, Limits, Listed, OperationId, Removal, Reservation,
     Reserve, Reserving, Resolved, SpotRecord, SpotState, Terminal,
 };
+pub(crate) use guarded::Guarded;
 pub(crate) use lease::{HostLease, LeaseConfig, LeasePhase, LeaseSeen, LeaseWatch, Record, Standing};
 #[cfg(feature = "testing")]
 pub(crate) use name::spot_key;

@@ -2,8 +2,9 @@
 //!
 //! It owns no behaviour: what stands here is defined in the room it belongs to.
 
+pub use std::convert::AsRef;
 pub use std::future::Future;
-pub use std::marker::{Send, Sync};
+pub use std::marker::{Send, Sized, Sync};
 
 pub use crate::channel::{
     Call, Caller, ChannelContext, ChannelRoute, ChannelServer, ChannelTurn, LendContext, Method, NodeContext,

@@ -28,7 +28,7 @@ mod zeromq;
 pub mod zmtp;
 
 pub use crate::permit::Flow;
-pub use crate::wire::{is_completion, spend};
+pub use crate::wire::{is_completion, is_service, spend};
 pub use endpoint::{Endpoint, InvalidEndpoint};
 #[cfg(fuzzing)]
 #[doc(hidden)]
@@ -167,7 +167,8 @@ pub enum Lanes {
 pub enum Lane {
     /// Everything that needs a permit where it arrives.
     Data,
-    /// Replies and error completions.
+    /// Replies and error completions, and what a side that is paused must hear: that its peer drains, or has another
+    /// weight.
     Completion,
 }
 
@@ -232,6 +233,19 @@ pub trait Link: Send + Sync + fmt::Debug {
 
     /// Figures for status and diagnosis.
     fn stats(&self) -> LinkStats;
+}
+
+impl Peer {
+    /// Whether a record that has come on the data lane of an admitted link takes a permit before it is handed on. With a
+    /// lane of their own for completions, all others do: none is known before it is read. On one lane for everything a
+    /// completion takes none; and nobody calls who dialled such a link, so that to him nothing comes that would take one.
+    #[must_use]
+    pub fn takes_permit(&self, record: &[u8]) -> bool {
+        match self.lanes {
+            Lanes::Two => true,
+            Lanes::One => !(is_completion(record) || self.dialled && is_service(record)),
+        }
+    }
 }
 
 /// Records that a link reads before it is admitted.

@@ -74,7 +74,8 @@ pub(crate) fn is_flow(record: &[u8]) -> bool {
 }
 
 /// Whether a record is the link's own business: neither a call nor a reply.
-pub(crate) fn is_service(record: &[u8]) -> bool {
+#[must_use]
+pub fn is_service(record: &[u8]) -> bool {
     record.get(1).is_some_and(|kind| *kind < FIRST_CALL_KIND)
 }
 

@@ -12,6 +12,7 @@
     rust_2018_idioms
 )]
 
+pub mod arena;
 pub mod billing;
 pub mod contract;
 pub mod core;

@@ -345,21 +345,23 @@ impl Exchange {
             Target::Node(mesh, rid) | Target::Control(mesh, rid, _) if rid == mesh.own.rid() => {
                 Ok(Some(Route::Own(mesh.own.clone(), self.own_kind())))
             }
-            Target::Node(mesh, rid) | Target::Control(mesh, rid, _) => match mesh.path.links.find(rid) {
-                Lookup::Ready(peer) => Ok(Some(Route::Link(peer))),
-                Lookup::Known => Ok(None),
-                Lookup::Client => Err(Error::not_executed(
-                    ErrorKind::NotFound,
-                    format!(
-                        "{rid} is an Object Client of mesh {:?}, which takes no Node direct calls",
-                        mesh.path.name
-                    ),
-                )),
-                Lookup::Unknown => {
-                    let text = format!("no node {rid} is a member of mesh {:?}", mesh.path.name);
-                    Err(Error::not_executed(ErrorKind::NotFound, text))
+            Target::Node(mesh, rid) | Target::Control(mesh, rid, _) => {
+                match mesh.path.links.upgrade().ok_or_else(Outbound::shutting_down)?.find(rid) {
+                    Lookup::Ready(peer) => Ok(Some(Route::Link(peer))),
+                    Lookup::Known => Ok(None),
+                    Lookup::Client => Err(Error::not_executed(
+                        ErrorKind::NotFound,
+                        format!(
+                            "{rid} is an Object Client of mesh {:?}, which takes no Node direct calls",
+                            mesh.path.name
+                        ),
+                    )),
+                    Lookup::Unknown => {
+                        let text = format!("no node {rid} is a member of mesh {:?}", mesh.path.name);
+                        Err(Error::not_executed(ErrorKind::NotFound, text))
+                    }
                 }
-            },
+            }
         }
     }
 
@@ -407,7 +409,7 @@ impl Exchange {
                 match target {
                     Target::Channel(path) => Some(path.pick_or_wait(ended).await),
                     Target::Node(mesh, rid) | Target::Control(mesh, rid, _) => {
-                        Some(mesh.path.links.ready(&rid, &ended).await)
+                        Some(mesh.path.links.upgrade()?.ready(&rid, &ended).await)
                     }
                     Target::Spot(_) | Target::Nowhere(_) | Target::Bad(_) => None,
                 }

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 use crate::error::{Error, ErrorKind};
 use crate::id::{ChannelName, LinkId, MeshName, Rid};
-use crate::mesh::{Links, PeerLink, PeerView};
+use crate::mesh::{PeerLink, PeerView, WeakLinks};
 use crate::routing::select::{Candidate, Selector};
 
 /// What leads to the servers.
@@ -279,6 +279,7 @@ impl ChannelPath {
 #[derive(Debug)]
 pub(crate) struct MeshPath {
     pub(crate) name: MeshName,
-    pub(crate) links: Links,
+    /// They hold, through what they tell, the calling side that this is a part of.
+    pub(crate) links: WeakLinks,
     pub(crate) timeouts: Timeouts,
 }

@@ -13,8 +13,8 @@ use tokio::time::Instant;
 use crate::error::ConfigError;
 use crate::id::Rid;
 use crate::location::{
-    BootClock, HostLease, LeaseConfig, LeasePhase, LocationStore, LocationTiming, OwnerId, ProbeError, StoreSource,
-    probe,
+    BootClock, Guarded, HostLease, LeaseConfig, LeasePhase, LocationStore, LocationTiming, OwnerId, ProbeError,
+    StoreSource, probe,
 };
 use crate::mesh::{Discovery, Links, Scope, claim, published};
 use crate::random::Random;
@@ -236,6 +236,7 @@ impl Drop for Location {
 /// Opens the store, and checks that it is one. Where it does not answer, it is tried again for one renew timeout.
 async fn open(source: StoreSource, timing: &LocationTiming) -> Result<Arc<dyn LocationStore>, String> {
     let store = source.open().await.map_err(|error| error.to_string())?;
+    let store: Arc<dyn LocationStore> = Arc::new(Guarded(store));
     let deadline = Instant::now() + timing.renew_timeout;
     loop {
         let last = match tokio::time::timeout(timing.renew_timeout, probe(&*store)).await {

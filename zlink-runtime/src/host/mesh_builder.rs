@@ -83,6 +83,12 @@ impl MeshBuilder {
         self
     }
 
+    /// Takes part in a channel of which this node handles no call: what is published there reaches the Spots of this
+    /// node that subscribe to it. Calls that are selected to run here end with `NotFound`: keep such a channel for events.
+    pub fn take_part(self, channel: impl Into<ChannelName>) -> Self {
+        self.serve(ChannelServer::builder(channel.into(), ()).build())
+    }
+
     /// Takes part in a channel as a Client: calls to it go out through this mesh.
     pub fn client(mut self, channel: impl Into<ChannelName>) -> Self {
         self.clients.push(channel.into());

@@ -48,7 +48,18 @@ struct Ground {
     random: Random,
     queues: Vec<(Queue, ErrorKind)>,
     paths: Vec<Arc<ChannelPath>>,
+    begun: Begun,
     mistakes: Vec<ConfigError>,
+}
+
+/// The links of a start that has not succeeded. It may be given up wherever it waits: then they end with it.
+#[derive(Default)]
+struct Begun(Vec<Links>);
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        self.0.iter().for_each(Links::abandon);
+    }
 }
 
 pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
@@ -86,6 +97,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         random,
         queues: Vec::new(),
         paths: Vec::new(),
+        begun: Begun::default(),
         mistakes: Vec::new(),
     };
     if let Some(Err(error)) = watchdog.map(|limit| ground.workers.watch(limit)) {
@@ -106,7 +118,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         let mesh = ground.mesh(mesh).await;
         let path = MeshPath {
             name: mesh.name.clone(),
-            links: mesh.links.clone(),
+            links: mesh.links.downgrade(),
             timeouts,
         };
         if mesh.automatic {
@@ -194,6 +206,8 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         location.search(searching);
     }
     ground.outbound.set_state(HostState::Serving);
+    // From here on the host ends them.
+    ground.begun.0.clear();
     Ok(Host(Arc::new(Inner {
         runtime: ground.runtime,
         outbound: ground.outbound,
@@ -263,7 +277,7 @@ impl Ground {
         };
         self.mistakes
             .extend(problem.map(|problem| ConfigError::new(place, problem)));
-        Links::new(LinksConfig {
+        let links = Links::new(LinksConfig {
             info,
             transport: self.transport.clone(),
             permits: self.permits.clone(),
@@ -274,7 +288,9 @@ impl Ground {
             upcall,
             runtime: self.runtime.clone(),
             random: self.random.clone(),
-        })
+        });
+        self.begun.0.push(links.clone());
+        links
     }
 
     /// Binds; a failure is a mistake like the others, and the endpoint that was asked for stands in.

@@ -72,7 +72,12 @@ impl Discovery {
     }
 
     pub(crate) fn state(&self) -> DiscoveryState {
-        *self.state.borrow()
+        let mut state = *self.state.borrow();
+        if self.state.has_changed().is_err() {
+            // It has ended, and reads nothing any more.
+            state.failing_since = state.failing_since.or(state.listed);
+        }
+        state
     }
 
     /// Looks no more.

@@ -117,7 +117,7 @@ pub(super) async fn run(links: Arc<Inner>, intent: Arc<Intent>) {
     loop {
         let began = clock::now();
         let ended = attempt(&links, &intent).await;
-        if let Ok(Ended::AfterReady(_)) = &ended
+        if let Ok(Ended::AfterReady(..)) = &ended
             && began.elapsed() >= STEADY
         {
             backoff.reset();
@@ -144,12 +144,11 @@ async fn settle(
 ) -> Next {
     let mut is_news = |text: &str| reported.replace(text.to_owned()).as_deref() != Some(text);
     match ended {
-        Ok(Ended::AfterReady(reason)) => {
+        Ok(Ended::AfterReady(rid, run, reason)) => {
             *reported = None;
-            // Where both sides had dialled, the other link is used now, and this intent has what it wanted.
-            if let Some(rid) = intent.rid() {
-                links.until_no_link_to(&rid).await;
-            }
+            // Where both sides had dialled, the other link is used now, and this intent has what it wanted. A later run
+            // may listen elsewhere: who is at the endpoint then only an attempt tells.
+            links.until_no_link_to(&rid, run).await;
             intent.failed(PeerState::NotConnected, reason);
             Next::Soon
         }
@@ -167,11 +166,11 @@ async fn settle(
             }
             Next::Seldom
         }
-        Ok(Ended::Refused { refusal, rid, .. }) if refusal.reason == RejectReason::Duplicate => {
+        Ok(Ended::Refused { refusal, run, .. }) if refusal.reason == RejectReason::Duplicate => {
             // Another link leads there; this intent has nothing to do until that one ends.
-            if let Some(rid) = rid {
+            if let Some((rid, run)) = run {
                 intent.is_ready(&rid);
-                links.until_no_link_to(&rid).await;
+                links.until_no_link_to(&rid, run).await;
             }
             Next::Soon
         }

@@ -12,7 +12,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
 use crate::clock;
-use crate::id::{ChannelName, LinkId, Rid, SpotId};
+use crate::id::{ChannelName, Generation, LinkId, Rid, SpotId};
 use crate::limit::{DESCRIPTOR_BYTES, REQUEST_TIMEOUT};
 use crate::message::codec;
 use crate::permit::HostPermits;
@@ -85,6 +85,10 @@ pub(super) struct Inner {
     early: Mutex<Option<Vec<Arc<dyn Link>>>>,
 }
 
+/// The same for who must not keep them alive.
+#[derive(Clone)]
+pub(crate) struct WeakLinks(Weak<Inner>);
+
 /// Where a peer is.
 #[derive(Clone, Debug)]
 pub(crate) enum Lookup {
@@ -132,6 +136,10 @@ impl Links {
             }
         }));
         Self(inner)
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakLinks {
+        WeakLinks(self.0.this.clone())
     }
 
     /// Binds. Links are accepted, and wait for [`Links::open`]. `advertise` makes, of what was bound, the endpoint that peers are told.
@@ -413,6 +421,19 @@ impl fmt::Debug for Links {
     }
 }
 
+impl WeakLinks {
+    /// `None` once their host is gone.
+    pub(crate) fn upgrade(&self) -> Option<Links> {
+        self.0.upgrade().map(Links)
+    }
+}
+
+impl fmt::Debug for WeakLinks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("WeakLinks").finish_non_exhaustive()
+    }
+}
+
 /// Of the listener, which must not keep alive what holds it.
 struct Accepting(Weak<Inner>);
 
@@ -595,14 +616,15 @@ impl Inner {
         manual(rid) || self.discovered.names(rid)
     }
 
-    /// Waits until no link to that peer is in use. One that retires takes nothing new, and may take as long to end as
-    /// a peer likes: nobody is to wait for a link meanwhile.
-    pub(super) async fn until_no_link_to(&self, rid: &Rid) {
+    /// Waits until no link to that run of a peer is in use. One that retires takes nothing new, and may take as long to
+    /// end as a peer likes: nobody is to wait for a link meanwhile.
+    pub(super) async fn until_no_link_to(&self, rid: &Rid, run: Generation) {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
-            if !matches!(self.table.lock().find(rid), Some(Some(_))) {
+            let linked = matches!(self.table.lock().find(rid), Some(Some(used)) if used.generation() == run);
+            if !linked {
                 return;
             }
             changed.await;

@@ -37,8 +37,8 @@ pub(crate) struct PeerLink {
 /// The service records that this side has yet to send on a link.
 #[derive(Debug, Default)]
 pub(super) struct Owed {
-    /// One of them waits for room.
-    pub(super) waits: bool,
+    /// One of them waits for room, on the data lane and on the completion lane.
+    waits: [bool; 2],
     /// That this side takes the link as ready.
     pub(super) ready: bool,
     /// The answer to that probe.
@@ -51,6 +51,17 @@ pub(super) struct Owed {
     pub(super) told: u64,
     /// That this side needs the link no more.
     pub(super) retire: bool,
+}
+
+impl Owed {
+    /// Whether one of them waits for room on that lane.
+    pub(super) fn waits(&mut self, lane: Lane) -> &mut bool {
+        let [data, completion] = &mut self.waits;
+        match lane {
+            Lane::Data => data,
+            Lane::Completion => completion,
+        }
+    }
 }
 
 impl PeerLink {

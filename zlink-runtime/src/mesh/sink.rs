@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::clock;
-use crate::id::Rid;
+use crate::id::{Generation, Rid};
 use crate::message::codec;
 use crate::permit::Permit;
 use crate::transport::{CloseReason, Lane, Link, Sink};
@@ -25,15 +25,16 @@ use super::table::Placed;
 /// How an attempt to link ended, for the intent behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// The link was ready, and has ended.
-    AfterReady(CloseReason),
+    /// The link to that run of a peer was ready, and has ended.
+    AfterReady(Rid, Generation, CloseReason),
     /// It ended before it was ready.
     BeforeReady(CloseReason),
     /// One side refused it.
     Refused {
         refusal: Refusal,
         by_peer: bool,
-        rid: Option<Rid>,
+        /// The run of the peer that was refused.
+        run: Option<(Rid, Generation)>,
     },
     /// Neither side needs it.
     NotRequired,
@@ -156,7 +157,7 @@ impl LinkSink {
         };
         match self.judge(&local, &info, None) {
             Verdict::Refuse(refusal) => {
-                self.refuse(refusal, Some(info.rid));
+                self.refuse(refusal, Some((info.rid, info.generation)));
                 Phase::Done
             }
             Verdict::NotRequired => {
@@ -184,7 +185,7 @@ impl LinkSink {
             Err(refusal) => return self.refuse(refusal, None),
         };
         match self.judge(&local, &info, expected) {
-            Verdict::Refuse(refusal) => self.refuse(refusal, Some(info.rid)),
+            Verdict::Refuse(refusal) => self.refuse(refusal, Some((info.rid, info.generation))),
             Verdict::NotRequired => self.not_required(),
             Verdict::Admit => self.place(info),
         }
@@ -210,20 +211,21 @@ impl LinkSink {
 
     /// Both sides agree: the link is ready, unless another link to that peer is preferred.
     fn place(&self, mut info: NodeInfo) {
-        let rid = info.rid.clone();
+        let (rid, run) = (info.rid.clone(), info.generation);
         let local = self.links.local();
         let max_record = local.max_message.min(info.max_message);
         let (link, now) = (self.link.clone(), clock::now());
         let peer = Arc::new(PeerLink::new(link, &mut info, max_record, self.told, now));
         let placed = self.links.place(&peer, info, || {
-            self.link.admit(max_record);
+            // From its admission on the other lane is read, too, and may bring what comes after the handshake.
             let _ = self.peer.set(peer.clone());
+            self.link.admit(max_record);
             // While a handshake is under way, changes go past it: they follow now.
             let ready = local.scope.is_mesh() && self.link.peer().dialled;
             self.links.owe(&peer, |owed| owed.ready = ready);
         });
         if let Placed::Refused(refusal) = placed {
-            return self.refuse(refusal, Some(rid));
+            return self.refuse(refusal, Some((rid, run)));
         }
         match placed {
             Placed::Used { replaces: None } => {}
@@ -265,13 +267,13 @@ impl LinkSink {
         self.end(Ended::Refused {
             refusal,
             by_peer: true,
-            rid: None,
+            run: None,
         });
         self.link
             .close(CloseReason::Local("refused by the peer"), Duration::ZERO);
     }
 
-    fn refuse(&self, refusal: Refusal, rid: Option<Rid>) {
+    fn refuse(&self, refusal: Refusal, run: Option<(Rid, Generation)>) {
         let mut text = refusal.text.clone();
         text.truncate(text.floor_char_boundary(crate::error::MAX_ERROR_TEXT));
         self.tell(
@@ -290,7 +292,7 @@ impl LinkSink {
         self.end(Ended::Refused {
             refusal,
             by_peer: false,
-            rid,
+            run,
         });
         self.link
             .close(CloseReason::Local("refused"), crate::limit::HANDSHAKE_TIME);
@@ -392,7 +394,7 @@ impl Sink for LinkSink {
         match self.peer.get() {
             Some(peer) => {
                 self.links.lost(peer, reason);
-                self.end(Ended::AfterReady(reason.clone()));
+                self.end(Ended::AfterReady(peer.rid().clone(), peer.generation(), reason.clone()));
             }
             None => self.end(Ended::BeforeReady(reason.clone())),
         }

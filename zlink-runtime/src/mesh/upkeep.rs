@@ -17,17 +17,23 @@ use super::liveness::Action;
 use super::peer::{Owed, PeerLink};
 
 impl Inner {
-    /// Sends what this side owes a peer, after `what` was added. Where there is no room, one record waits in line, and
-    /// what comes up meanwhile goes behind it, the newest of each kind: a link holds few of these.
+    /// Sends what this side owes a peer, after `what` was added. Where there is no room, one record of each lane waits
+    /// in line, and what comes up meanwhile goes behind it, the newest of each kind: a link holds few of these.
     pub(super) fn owe(&self, peer: &Arc<PeerLink>, what: impl FnOnce(&mut Owed)) {
         let mut owed = peer.owed();
         what(&mut owed);
-        if owed.waits {
+        for lane in [Lane::Data, Lane::Completion] {
+            self.send_owed(peer, &mut owed, lane);
+        }
+    }
+
+    fn send_owed(&self, peer: &Arc<PeerLink>, owed: &mut Owed, lane: Lane) {
+        if *owed.waits(lane) {
             return;
         }
-        while let Some(record) = self.next_owed(&mut owed) {
+        while let Some(record) = self.next_owed(owed, lane) {
             let sent = peer.link().try_send(
-                Lane::Data,
+                lane,
                 Record {
                     head: &record,
                     payload: &[],
@@ -37,8 +43,9 @@ impl Inner {
                 Ok(()) => {}
                 Err(Refused::Full) => {
                     if let Some(links) = self.this.upgrade() {
-                        owed.waits = true;
-                        self.runtime.spawn(links.send_when_there_is_room(peer.clone(), record));
+                        *owed.waits(lane) = true;
+                        self.runtime
+                            .spawn(links.send_when_there_is_room(peer.clone(), lane, record));
                     }
                     return;
                 }
@@ -50,22 +57,28 @@ impl Inner {
         }
     }
 
-    async fn send_when_there_is_room(self: Arc<Self>, peer: Arc<PeerLink>, mut record: Vec<u8>) {
+    async fn send_when_there_is_room(self: Arc<Self>, peer: Arc<PeerLink>, lane: Lane, mut record: Vec<u8>) {
         // A link that ends takes what waits for it along.
-        while peer.link().send(Lane::Data, record).await.is_ok() {
+        while peer.link().send(lane, record).await.is_ok() {
             let mut owed = peer.owed();
-            match self.next_owed(&mut owed) {
+            match self.next_owed(&mut owed, lane) {
                 Some(next) => record = next,
                 None => {
-                    owed.waits = false;
+                    *owed.waits(lane) = false;
                     return;
                 }
             }
         }
     }
 
-    /// Takes what goes next. Nothing may follow a retire.
-    fn next_owed(&self, owed: &mut Owed) -> Option<Vec<u8>> {
+    /// Takes what goes next on that lane. A change goes where replies do, past what pressure holds back: who asks less
+    /// of this side must hear all the more that it drains. On the data lane nothing may follow a retire.
+    fn next_owed(&self, owed: &mut Owed, lane: Lane) -> Option<Vec<u8>> {
+        if lane == Lane::Completion {
+            let (revision, record) = self.change_since(owed.told)?;
+            owed.told = revision;
+            return Some(record);
+        }
         owed.answers = false;
         if std::mem::take(&mut owed.ready) {
             return Some(wire::service(RecordKind::Ready, &[]));
@@ -76,10 +89,6 @@ impl Inner {
         }
         if let Some(id) = owed.probe.take() {
             return Some(wire::probe(RecordKind::Probe, id));
-        }
-        if let Some((revision, record)) = self.change_since(owed.told) {
-            owed.told = revision;
-            return Some(record);
         }
         std::mem::take(&mut owed.retire).then(|| wire::service(RecordKind::Retire, &[]))
     }

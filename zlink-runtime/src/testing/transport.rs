@@ -19,8 +19,8 @@
 //! ```
 //!
 //! What a transport has to know of the records it carries: the first byte is the protocol's version, the second the
-//! record's kind. [`is_completion`](crate::transport::is_completion) tells the one kind that takes no permit on a link
-//! with one lane; [`spend`](crate::transport::spend) takes off a request's remaining time what it has waited for room.
+//! record's kind. [`Peer::takes_permit`](crate::transport::Peer::takes_permit) tells which of them wait for a permit;
+//! [`spend`](crate::transport::spend) takes off a request's remaining time what it has waited for room.
 //! It must not look at anything else.
 //!
 //! The cases use `tcp://` endpoints on the loopback interface, one of them an `ipc://` one, and up to 4,200
@@ -278,6 +278,9 @@ macro_rules! __testing_transport_cases {
             /// REQ: PM-42
             #[test]
             permits::on_one_lane_a_completion_waits_behind_data_only on 1;
+            /// REQ: PM-44, PM-42
+            #[test]
+            permits::who_dialled_one_lane_hears_the_links_own_records_without_a_permit on 1;
             /// REQ: PM-83, PM-86, PM-90, PM-05
             #[test]
             budget::a_paused_peer_is_one_reason_to_wait_and_a_full_budget_another on 1;

@@ -115,6 +115,33 @@ async fn a_host_that_ends_leaves_the_socket_file_of_another() {
     assert!(path.exists(), "the socket of the second host is gone");
     let c = node("c", |mesh| mesh.connect(&at)).start().await.unwrap();
     linked(&c, &rid_of(&b)).await;
+    b.shutdown().await.unwrap();
+    assert!(!path.exists(), "its own file is left");
+}
+
+/// Where a file has been left, one of those that start there at once takes its place, and keeps it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_hosts_that_start_at_one_socket_file_one_has_it() {
+    let folder = tempfile::TempDir::new().unwrap();
+    for round in 0..20 {
+        let path = folder.path().join(format!("{round}.sock"));
+        // Dropping a listener of the system's leaves its file.
+        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+        let at = format!("ipc://{}", path.display());
+        let starts: Vec<_> = (0..4)
+            .map(|number| {
+                let builder = Host::builder().mesh("shop", |mesh| mesh.listen(&at).rid(format!("h{number}")));
+                tokio::spawn(builder.start())
+            })
+            .collect();
+        let mut started = Vec::new();
+        for start in starts {
+            started.extend(soon("an end", start).await.unwrap().ok());
+        }
+        assert_eq!(started.len(), 1, "round {round}");
+        let c = node("c", |mesh| mesh.connect(&at)).start().await.unwrap();
+        linked(&c, &rid_of(&started[0])).await;
+    }
 }
 
 /// REQ: NET-1006
@@ -268,79 +295,124 @@ async fn a_host_that_has_ended_lets_its_handlers_go() {
     }
 }
 
-/// A caller under pressure hears that a server drains, like any other: what it calls from then on goes elsewhere.
-///
-/// REQ: CH-304, NET-911
-#[tokio::test]
-async fn a_caller_under_pressure_leaves_a_server_that_drains() {
-    let (one, two, own) = (Desk::new("one"), Desk::new("two"), Desk::new("c"));
-    let s = server("one", 100, &one).await;
-    let t = server("two", 100, &two).await;
-    let (at_s, at_t, direct) = (endpoint(&s), endpoint(&t), own.node().dispatch_limit(1));
-    let c = node("c", |mesh| {
-        mesh.client(ORDERS).connect(at_s).connect(at_t).serve_node(direct)
-    });
-    let c = c.max_queued_jobs(2).start().await.unwrap();
-    until("two servers", || candidates(&c) == 2).await;
-    let held: Vec<_> = (0..2).map(|_| spawn(orders_client(&c).ask(note("hold", 1)))).collect();
-    one.reached(1).await;
-    two.reached(1).await;
-    // Its own jobs take every permit.
-    let itself = zlink_generated::contract::desk_client(&c, &SHOP, rid_of(&c));
-    let jobs: Vec<_> = (1..=4).map(|number| spawn(itself.tell(note("hold", number)))).collect();
-    until("no permit to be free", || c.status().jobs.queued == 2).await;
-    until("the pause", || {
-        s.mesh("shop").unwrap().status().peers.iter().any(|peer| peer.paused)
-    })
-    .await;
-    let stopping = s.clone();
-    let stop = tokio::spawn(async move { stopping.shutdown().await });
-    let left = within(Duration::from_secs(3), async {
-        while candidates(&c) != 1 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    });
-    let left = left.await.is_some();
-    two.gate().open();
-    let mut failed = Vec::new();
-    for number in 0..50 {
-        match soon("an end", orders_client(&c).ask(note("", 10 + number))).await {
-            Ok(reply) => assert_eq!(reply.text, "two"),
-            Err(error) => failed.push(error.to_string()),
-        }
-    }
-    one.gate().open();
-    own.gate().open();
-    for call in held {
-        soon("a reply", call).await.unwrap().unwrap();
-    }
-    for job in jobs {
-        soon("a send", job).await.unwrap().unwrap();
-    }
-    soon("the stop", stop).await.unwrap().unwrap();
-    assert!(
-        left && failed.is_empty(),
-        "{} of 50 failed: {:?}",
-        failed.len(),
-        failed.first()
-    );
+/// The weights of the servers that calls to `orders` may go to, as that host knows them.
+fn weights(host: &Host) -> Vec<u16> {
+    let status = match host.client_server("orders") {
+        Ok(channel) => channel.status(),
+        Err(_) => host.mesh("shop").unwrap().status(),
+    };
+    let orders = status.channels.into_iter().find(|(name, _)| *name == ORDERS);
+    let targets = orders.into_iter().flat_map(|(_, targets)| targets);
+    targets.map(|target| target.weight).collect()
 }
 
-/// As a node's does, the handler of a channel goes with its host.
+/// A caller under pressure hears of another weight, and that a server drains, like any other: what it calls from then on
+/// goes elsewhere.
+///
+/// REQ: CH-304, NET-911, NET-914, PM-44
+#[tokio::test]
+async fn a_caller_under_pressure_leaves_a_server_that_drains() {
+    for way in WAYS {
+        let (one, two, own) = (Desk::new("one"), Desk::new("two"), Desk::new("c"));
+        let serve = |rid: &str, desk: &Desk| {
+            let orders = orders_server(desk.clone());
+            match way {
+                Way::Mesh => node(rid, |mesh| mesh.serve(orders)),
+                Way::ClientServer => Host::builder().client_server(|channel| channel.serve(orders).listen(ANY)),
+            }
+        };
+        let s = serve("one", &one).start().await.unwrap();
+        let t = serve("two", &two).start().await.unwrap();
+        let (at_s, at_t, direct) = (address(&s), address(&t), own.node().dispatch_limit(1));
+        let c = match way {
+            Way::Mesh => node("c", |mesh| {
+                mesh.client(ORDERS).connect(at_s).connect(at_t).serve_node(direct)
+            }),
+            Way::ClientServer => node("c", |mesh| mesh.serve_node(direct))
+                .client_server(|channel| channel.client(ORDERS).connect(at_s).connect(at_t)),
+        };
+        let c = c.max_queued_jobs(2).start().await.unwrap();
+        until("two servers", || candidates(&c) == 2).await;
+        let held: Vec<_> = (0..2).map(|_| spawn(orders_client(&c).ask(note("hold", 1)))).collect();
+        one.reached(1).await;
+        two.reached(1).await;
+        // Its own jobs take every permit.
+        let itself = zlink_generated::contract::desk_client(&c, &SHOP, rid_of(&c));
+        let jobs: Vec<_> = (1..=4).map(|number| spawn(itself.tell(note("hold", number)))).collect();
+        until("no permit to be free", || c.status().jobs.queued == 2).await;
+        if way == Way::Mesh {
+            until("the pause", || {
+                s.mesh("shop").unwrap().status().peers.iter().any(|peer| peer.paused)
+            })
+            .await;
+        }
+        match way {
+            Way::Mesh => t.mesh("shop").unwrap().set_weight(ORDERS, 7).unwrap(),
+            Way::ClientServer => t.client_server("orders").unwrap().set_weight(7).unwrap(),
+        }
+        until("the other weight", || weights(&c).contains(&7)).await;
+        let stopping = s.clone();
+        let stop = spawn(async move { stopping.shutdown().await });
+        until("one server less", || weights(&c) == [7]).await;
+        two.gate().open();
+        for number in 0..50 {
+            let reply = soon("an end", orders_client(&c).ask(note("", 10 + number))).await;
+            assert_eq!(reply.unwrap().text, "two");
+        }
+        assert_eq!(c.status().jobs.queued, 2, "it had a permit to spare: {way:?}");
+        one.gate().open();
+        own.gate().open();
+        for call in held {
+            soon("a reply", call).await.unwrap().unwrap();
+        }
+        for job in jobs {
+            soon("a send", job).await.unwrap().unwrap();
+        }
+        soon("the stop", stop).await.unwrap().unwrap();
+    }
+}
+
+/// As a node's does, the handler of a channel goes with its host: whether that was shut down or dropped, linked or alone,
+/// with a call that has not ended, and whoever still holds something to call with.
 ///
 /// REQ: NET-1007
 #[tokio::test]
 async fn a_channel_that_has_ended_lets_its_handler_go() {
-    for way in WAYS {
+    for (way, shut_down, called) in [
+        (Way::ClientServer, true, false),
+        (Way::ClientServer, false, false),
+        (Way::ClientServer, true, true),
+        (Way::ClientServer, false, true),
+        (Way::Mesh, true, false),
+        (Way::Mesh, false, false),
+        (Way::Mesh, true, true),
+        (Way::Mesh, false, true),
+    ] {
         let desk = Desk::new("s");
-        let s = serving(way, orders_server(desk.clone()), |host| host).await;
-        s.shutdown().await.unwrap();
+        let s = serving(way, orders_server(desk.clone()), |host| {
+            host.drain_timeout(Duration::from_millis(1))
+        })
+        .await;
+        // It may outlive its host.
+        let rid = Rid::new("nobody").unwrap();
+        let left = zlink_generated::contract::desk_client(&s, &SHOP, rid);
+        let mut caller = None;
+        if called {
+            let c = calling(way, "c", &s, |host| host).await;
+            orders_client(&c).ask(note("", 1)).await.unwrap();
+            let held = spawn(orders_client(&c).ask(note("hold", 2)));
+            desk.reached(2).await;
+            caller = Some((c, held));
+        }
+        if shut_down {
+            // The call that waits is ended by force.
+            assert_eq!(s.shutdown().await.is_err(), called);
+        }
         drop(s);
-        let gone = within(Duration::from_secs(3), async {
-            while desk.handles() > 1 {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        });
-        assert!(gone.await.is_some(), "{way:?}: the handler lives on");
+        until("the handler to go", || desk.handles() == 1).await;
+        drop(left);
+        if let Some((_, held)) = caller {
+            assert!(soon("its end", held).await.unwrap().is_err());
+        }
     }
 }

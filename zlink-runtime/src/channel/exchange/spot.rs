@@ -30,7 +30,7 @@ fn hop(outbound: &Outbound, found: &Found, kind: Kind) -> Result<Hop, Error> {
     if rid == mesh.own.rid() {
         return Ok(Hop::Ready(Route::Own(mesh.own, kind)));
     }
-    match mesh.path.links.find(rid) {
+    match mesh.path.links.upgrade().ok_or_else(Outbound::shutting_down)?.find(rid) {
         Lookup::Ready(peer) => Ok(Hop::Ready(Route::Link(peer))),
         Lookup::Known => Ok(Hop::Known),
         Lookup::Client | Lookup::Unknown => {
@@ -88,7 +88,8 @@ impl Exchange {
                     return Ok(to(route, found));
                 }
                 let mesh = outbound.mesh(&found.mesh).ok_or_else(no_role)?;
-                let ready = mesh.path.links.ready(&found.node, &ended);
+                let links = mesh.path.links.upgrade().ok_or_else(Outbound::shutting_down)?;
+                let ready = links.ready(&found.node, &ended);
                 match tokio::time::timeout(ROUTE_READY_TIME, ready).await {
                     Ok(peer) => Ok(to(Route::Link(peer), found)),
                     Err(_) => {

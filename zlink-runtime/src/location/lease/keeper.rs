@@ -319,10 +319,6 @@ impl Keeper {
             let limit = self.timing().renew_timeout;
             let _ = tokio::time::timeout(limit, self.release()).await;
         }
-        self.shared.admission.store(0, Ordering::Release);
-        self.shared
-            .progress
-            .send_modify(|progress| progress.phase = LeasePhase::Released);
     }
 
     fn timing(&self) -> LocationTiming {
@@ -639,5 +635,15 @@ impl Keeper {
             progress.failing_since = self.failing_since;
             (progress.generation, progress.revision) = (generation, revision);
         });
+    }
+}
+
+impl Drop for Keeper {
+    /// However it ends: nobody renews the lease from here on.
+    fn drop(&mut self) {
+        self.shared.admission.store(0, Ordering::Release);
+        self.shared
+            .progress
+            .send_modify(|progress| progress.phase = LeasePhase::Released);
     }
 }

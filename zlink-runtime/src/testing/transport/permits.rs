@@ -51,6 +51,38 @@ pub(super) async fn completions_pass_while_data_stands_still(rig: Rig) {
     assert_eq!(server.permits.in_use(), 1);
 }
 
+/// Nobody calls who dialled a link with one lane: what its other end says of itself is not held back there.
+pub(super) async fn who_dialled_one_lane_hears_the_links_own_records_without_a_permit(rig: Rig) {
+    const UPDATE: u8 = 6;
+    let (ours, theirs) = (HostPermits::new(1), HostPermits::new(10));
+    let mut bound = Server::bind(&rig, "tcp://127.0.0.1:0", offer("server", &theirs)).await;
+    let offered = Offer {
+        lanes: Lanes::One,
+        socket: SocketType::Dealer,
+        ..offer("client", &ours)
+    };
+    let link = rig.transport().dial(bound.endpoint(), offered).await.unwrap();
+    let server = End::new(bound.accept().await, &theirs, 1 << 20);
+    let client = End::new(link, &ours, 1 << 20);
+    for (n, kind) in [ORDINARY, UPDATE, COMPLETION, UPDATE, ORDINARY, UPDATE]
+        .into_iter()
+        .enumerate()
+    {
+        server
+            .link
+            .try_send(Lane::Data, rec(&record(kind, n as u32, 0)))
+            .unwrap();
+    }
+    until("what would take a permit stops it", || {
+        client.heard.len() == 4 && client.link.held().for_permit
+    })
+    .await;
+    assert_eq!((client.heard.numbers(Lane::Data), ours.in_use()), (vec![0, 1, 2, 3], 1));
+    client.heard.release();
+    until("the rest", || client.heard.len() == 6).await;
+    assert_eq!(client.heard.numbers(Lane::Data), [0, 1, 2, 3, 4, 5]);
+}
+
 pub(super) async fn on_one_lane_a_completion_waits_behind_data_only(rig: Rig) {
     let (client, server, _bound) = with_permits(&rig, 1, Lanes::One).await;
     for (n, kind) in [COMPLETION, COMPLETION, ORDINARY, COMPLETION, ORDINARY, COMPLETION]

@@ -385,9 +385,8 @@ impl Reader {
         Ok(())
     }
 
-    /// On a lane for everything a completion needs none. On a data lane all do: there none is known in advance.
     fn needs_permit(&self, record: &[u8]) -> bool {
-        self.admitted && (self.shared.peer.lanes == Lanes::Two || !wire::is_completion(record))
+        self.admitted && self.shared.peer.takes_permit(record)
     }
 
     /// Hands on up to `count` records, of which `ordinary` need a permit: the one that is here already, and as many

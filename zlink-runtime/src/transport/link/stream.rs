@@ -6,11 +6,16 @@ use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream, tcp, unix};
 
 use crate::transport::{BoxFuture, Endpoint};
+
+/// How often, and after which pauses, the lock of a folder is tried: who binds there holds it for a moment.
+const LOCK_ATTEMPTS: u32 = 100;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// The receiving half of a stream.
 pub(in crate::transport) trait ReadHalf: AsyncRead + Send + Sync + Unpin {
@@ -126,6 +131,8 @@ impl Sockets for System {
     fn bind<'a>(&'a self, endpoint: &'a Endpoint) -> BoxFuture<'a, io::Result<(Box<dyn Socket>, Endpoint)>> {
         Box::pin(async move {
             if let Some(path) = endpoint.path() {
+                // A file is there before anybody listens on it: who cannot connect must not take that for a stale one.
+                let lock = lock_folder(path).await;
                 // A socket file that nobody listens on is replaced.
                 let listener = match UnixListener::bind(path) {
                     Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_stale(path).await => {
@@ -134,7 +141,12 @@ impl Sockets for System {
                     }
                     bound => bound?,
                 };
-                let socket: Box<dyn Socket> = Box::new((listener, SocketFile(path.to_owned())));
+                drop(lock);
+                let file = SocketFile {
+                    path: path.to_owned(),
+                    file: which_file(path),
+                };
+                let socket: Box<dyn Socket> = Box::new(UnixSocket { file, listener });
                 return Ok((socket, endpoint.clone()));
             }
             let (host, port) = tcp_parts(endpoint)?;
@@ -155,15 +167,36 @@ fn tcp_parts(endpoint: &Endpoint) -> io::Result<(&str, u16)> {
         .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))
 }
 
-/// A Unix socket's file, removed with its listener.
+/// A Unix socket and its file, which goes first: the number of a file may be given to another only once the socket
+/// is closed.
+struct UnixSocket {
+    #[allow(dead_code, reason = "it is only dropped")]
+    file: SocketFile,
+    listener: UnixListener,
+}
+
+/// A Unix socket's file, removed with its listener, unless another has taken its place.
 #[derive(Debug)]
-pub(super) struct SocketFile(String);
+pub(super) struct SocketFile {
+    path: String,
+    /// Device and number.
+    file: Option<(u64, u64)>,
+}
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // Where it is gone already, or was replaced by one that cannot be removed, nothing is left to do.
-        let _ = std::fs::remove_file(&self.0);
+        if self.file.is_some() && which_file(&self.path) == self.file {
+            // Where it cannot be removed, the next who listens there replaces it.
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
+}
+
+/// Which file is under that path now.
+fn which_file(path: &str) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    let file = std::fs::symlink_metadata(path).ok()?;
+    Some((file.dev(), file.ino()))
 }
 
 impl Socket for TcpListener {
@@ -172,10 +205,30 @@ impl Socket for TcpListener {
     }
 }
 
-impl Socket for (UnixListener, SocketFile) {
+impl Socket for UnixSocket {
     fn accept(&self) -> BoxFuture<'_, io::Result<Stream>> {
-        Box::pin(async { Ok(self.0.accept().await?.0.into()) })
+        Box::pin(async { Ok(self.listener.accept().await?.0.into()) })
     }
+}
+
+/// Locks the folder of that path against others that bind there, until the file is dropped. `None` where that cannot be
+/// done, or somebody holds it for no good reason: then it must do without.
+async fn lock_folder(path: &str) -> Option<std::fs::File> {
+    let folder = std::path::Path::new(path).parent()?;
+    let folder = if folder.as_os_str().is_empty() {
+        ".".as_ref()
+    } else {
+        folder
+    };
+    let folder = std::fs::File::open(folder).ok()?;
+    for _ in 0..LOCK_ATTEMPTS {
+        match folder.try_lock() {
+            Ok(()) => return Some(folder),
+            Err(std::fs::TryLockError::WouldBlock) => tokio::time::sleep(LOCK_PAUSE).await,
+            Err(std::fs::TryLockError::Error(_)) => return None,
+        }
+    }
+    None
 }
 
 /// Whether the file is a socket that refuses connections.

@@ -9,7 +9,7 @@ use std::task::Poll;
 
 use tokio::sync::watch;
 
-use super::link::{Shared, State, needs_permit};
+use super::link::{Shared, State};
 use crate::limit::ROTATION_RECORDS;
 use crate::permit::{Permit, Source};
 use crate::transport::{HANDSHAKE_RECORDS, Lane, Lanes};
@@ -23,7 +23,7 @@ pub(super) async fn run(shared: Arc<Shared>, index: usize) {
     let (mut early, mut rotation) = (0, 0);
     loop {
         let state = changes.borrow_and_update().clone();
-        let Some(needs) = lane.peek(|record| index == 0 && needs_permit(&shared.peer, record)) else {
+        let Some(needs) = lane.peek(|record| index == 0 && shared.peer.takes_permit(record)) else {
             if lane.has_ended() {
                 break;
             }

@@ -19,9 +19,8 @@ use crate::limit::{HANDSHAKE_TIME, PROBE_INTERVAL, PROBE_LIMIT};
 use crate::permit::{Flow, HostPermits};
 use crate::transport::sending::Sending;
 use crate::transport::{
-    BoxFuture, CloseReason, Held, Lane, Lanes, Link, LinkStats, Offer, Peer, Record, Refused, Sink, SocketType,
+    BoxFuture, CloseReason, Held, Lane, Link, LinkStats, Offer, Peer, Record, Refused, Sink, SocketType,
 };
-use crate::wire;
 
 /// What a link is made of.
 pub(super) struct Parts {
@@ -314,9 +313,4 @@ impl Link for OpenLink {
         self.0.lanes.iter().for_each(|lane| lane.add_stats(&mut stats));
         stats
     }
-}
-
-/// Whether a record on this lane of an admitted link takes a permit.
-pub(super) fn needs_permit(peer: &Peer, record: &[u8]) -> bool {
-    peer.lanes == Lanes::Two || !wire::is_completion(record)
 }

@@ -13,6 +13,8 @@ mod shape;
 mod state;
 mod write;
 
+#[cfg(feature = "cli")]
+pub(crate) use compare::compare_beside;
 pub(crate) use compare::{Change, compare, needs_version};
 pub(crate) use contract::Contract;
 pub(crate) use lock::{damaged, read};

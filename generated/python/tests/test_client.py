@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import gc
 import itertools
 import os
 import unittest
 import uuid
+import warnings
 
 from zlink_generated import interop
-from zlink_generated.interop import Bounded, Mood, Order
+from zlink_generated.interop import Bounded, InteropClient, Mood, Order
 from zlink_generated.zlink import ArgumentError, ErrorKind, Execution, Timestamp, UnknownMember, encode
 
 from .kit import PATIENCE, Case, hold
@@ -110,6 +112,40 @@ class Ends(Case):
         self.assertEqual(later.seen(), [2, 4])
         with self.assertRaises(asyncio.CancelledError):
             await cancelled
+
+    async def test_an_endpoint_that_is_none_is_told_as_such(self) -> None:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for wrong in ("tcp://127.0.0.1:port", "tcp://", f"ipc:///{'x' * 300}"):
+                client = await self.client(wrong, servers=0)
+                error = await self.fails(
+                    client.ask(Order(number=1), timeout=0.3), ErrorKind.DEADLINE_EXCEEDED, Execution.NOT_EXECUTED, wrong
+                )
+                self.assertNotIn("closed", str(error))
+            gc.collect()
+        self.assertEqual([str(it.message) for it in caught], [])
+
+    async def test_what_no_hello_can_say_is_refused_at_once(self) -> None:
+        for wrong in ("x" * 256, "\ud800"):
+            with self.assertRaises(ArgumentError):
+                InteropClient("tcp://127.0.0.1:1", security_identity=wrong)
+        with self.assertRaises(ArgumentError):
+            InteropClient("tcp://127.0.0.1:1", channel="\ud800")
+        with self.assertRaises(ArgumentError):
+            InteropClient("tcp://\ud800:1")
+
+    async def test_another_event_loop_is_refused_and_does_not_wait_for_ever(self) -> None:
+        host = self.host()
+        client = await self.client(host.endpoint)
+
+        def elsewhere() -> None:
+            for call in (client.ask(Order(number=1)), client.tell(Order(number=1)), client.ready()):
+                with self.assertRaises(RuntimeError):
+                    asyncio.run(asyncio.wait_for(call, 3))
+
+        await asyncio.to_thread(elsewhere)
+        self.assertEqual((await client.ask(Order(number=2))).number, 2)
+        self.assertEqual(host.seen(), [2])
 
     async def test_a_cancelled_request_ends_here_alone(self) -> None:
         host = self.host()

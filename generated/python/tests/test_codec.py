@@ -7,14 +7,16 @@ import inspect
 import json
 import pathlib
 import random
+import struct
 import unittest
 
 from zlink_generated import def_ as words
+from zlink_generated import interop
 from zlink_generated.interop import Bounded
 from zlink_generated.test_every_type import All, Small
-from zlink_generated.zlink import CallError, DecodeError, EncodeError, Message, Timestamp, UnknownMember, decode, encode
+from zlink_generated.zlink import ArgumentError, CallError, DecodeError, EncodeError, Message, Timestamp, UnknownMember, decode, encode
 from zlink_generated.zlink import wire
-from zlink_generated.zlink.metadata import encode_metadata
+from zlink_generated.zlink.metadata import F32_TEXT, F64_TEXT, U8_TEXT, Key, encode_metadata
 from zlink_generated.zlink.protocol import Hello, Reject, Update
 
 from .values import value
@@ -176,6 +178,34 @@ class Codec(unittest.TestCase):
             with self.assertRaises(EncodeError) as raised:
                 encode(least)
             self.assertTrue(raised.exception.field.startswith(name), str(raised.exception))
+
+    def test_a_number_too_long_to_be_shown_is_refused_like_any_other(self) -> None:
+        for number in (10**5000, -(10**5000)):
+            with self.assertRaises(EncodeError) as raised:
+                encode(interop.Order(number=number))
+            self.assertEqual(raised.exception.field, "number")
+
+    def test_numbers_in_metadata_are_those_of_their_type(self) -> None:
+        ratio, share = Key("ratio", F32_TEXT), Key("share", F64_TEXT)
+        for value_of_it, text in (
+            (0.1, "0.1"),
+            (struct.unpack("<f", struct.pack("<f", 0.1))[0], "0.1"),
+            (16777217.0, "16777216"),
+            (3.4028234663852886e38, "340282350000000000000000000000000000000"),
+            (1e-45, f"0.{'0' * 44}1"),
+            (-0.0, "-0"),
+            (float("nan"), "NaN"),
+            (float("-inf"), "-inf"),
+        ):
+            self.assertEqual(ratio(value_of_it), ("ratio", text))
+        self.assertEqual(share(16777217.0), ("share", "16777217"))
+        for key, wrong in ((ratio, 1e300), (share, 10**400), (ratio, 10**5000), (share, 10**5000)):
+            with self.assertRaises(ArgumentError):
+                key(wrong)
+        for text in (" 1", "1_0", "\u0663", ""):
+            for key in (ratio, share, Key("count", U8_TEXT)):
+                with self.assertRaises(ValueError):
+                    key.read(text)
 
     def test_what_is_nested_too_deep_is_refused_both_ways(self) -> None:
         def nested(depth: int) -> All:

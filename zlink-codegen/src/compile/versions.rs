@@ -2,7 +2,7 @@
 //!
 //! It must not know rules of evolution, nor where either version is kept.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::Program;
@@ -17,6 +17,8 @@ use crate::source::Span;
 #[derive(Default)]
 pub(crate) struct Version {
     known: Vec<Known>,
+    /// Whether something is wrong with a file: its namespaces are not known.
+    broken: bool,
 }
 
 struct Known {
@@ -30,8 +32,14 @@ struct Known {
 impl Version {
     /// Adds what `path` means, imports included. `way` tells where in its version a file stands.
     pub(crate) fn add(&mut self, program: &mut Program<'_>, path: &Path, way: &dyn Fn(&Path) -> PathBuf) {
-        let Some(root) = program.load(path) else { return };
-        let Some(schema) = program.resolve(root) else { return };
+        let Some(root) = program.load(path) else {
+            self.broken = true;
+            return;
+        };
+        let Some(schema) = program.resolve(root) else {
+            self.broken = true;
+            return;
+        };
         for (at, file) in program.closure(root).into_iter().enumerate() {
             if self.known.iter().any(|known| known.file == file) {
                 continue;
@@ -55,13 +63,29 @@ impl Version {
     /// there is nobody's loss.
     pub(crate) fn compare(&self, loaded: &[Loaded], new: &Version, program: &mut Program<'_>) {
         let partners = self.partners(new);
+        // A state may hold what another namespace declares, and that what a third does.
+        let mut changed = HashSet::new();
+        loop {
+            let before = changed.len();
+            for (known, partner) in self.known.iter().zip(&partners) {
+                if let Some(partner) = partner {
+                    evolution::compare_beside(&known.contract, &partner.contract, &mut changed);
+                }
+            }
+            if changed.len() == before {
+                break;
+            }
+        }
         for (known, partner) in self.known.iter().zip(partners) {
             let Some(old) = loaded.get(known.file) else { continue };
             let Some(partner) = partner else {
-                gone(known, old, program);
+                // A file that is wrong may be what it became, wherever it stands.
+                if !new.broken {
+                    gone(known, old, program);
+                }
                 continue;
             };
-            for change in evolution::compare(&known.contract, &partner.contract) {
+            for change in evolution::compare_beside(&known.contract, &partner.contract, &mut changed) {
                 let Some(now) = program.get(partner.file) else { continue };
                 let at = place(now, &change.at);
                 let before = written(&old.tree, &change.was).map(|span| (span, "it was this"));

@@ -2,7 +2,7 @@
 //!
 //! It must not know where either came from.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::contract::{Contract, Service, Use};
 use super::packets::Packets;
@@ -64,6 +64,12 @@ impl Change {
 
 /// All differences, in the order of the language's sections and of names.
 pub(crate) fn compare(old: &Contract, new: &Contract) -> Vec<Change> {
+    compare_beside(old, new, &mut HashSet::new())
+}
+
+/// The same where other namespaces are compared, too. `changed` are the declarations, with their namespaces, that a stored
+/// value of before is not read back as; those of this namespace come to them. Once none does, all states are told.
+pub(crate) fn compare_beside(old: &Contract, new: &Contract, changed: &mut HashSet<String>) -> Vec<Change> {
     let mut changes = Changes { list: Vec::new() };
     if new.version < old.version {
         let message = format!("the version was {} and is {}", old.version, new.version);
@@ -72,7 +78,7 @@ pub(crate) fn compare(old: &Contract, new: &Contract) -> Vec<Change> {
             .help("versions only rise");
     }
     super::data::compare(old, new, &mut changes);
-    super::state::compare(old, new, &mut changes);
+    super::state::compare(old, new, changed, &mut changes);
     let shapes = Shapes { old, new };
     let nothing = Service::default();
     pairs(&old.services, &new.services, |name, old, new| {

@@ -9,10 +9,12 @@ use super::contract::{Contract, Use};
 use super::shape::inner;
 use crate::diagnostic::{Code, Level};
 
-/// To be called once the data has been compared.
-pub(super) fn compare(old: &Contract, new: &Contract, changes: &mut Changes) {
+/// To be called once the data has been compared. `elsewhere` are declarations of other namespaces, with their namespace,
+/// that a value of before is not read back as; to them comes what of this one is so.
+pub(super) fn compare(old: &Contract, new: &Contract, elsewhere: &mut HashSet<String>, changes: &mut Changes) {
     let own = changed(changes);
-    let held = holders(new, &own);
+    let parts = own.union(elsewhere).cloned().collect();
+    let held = holders(new, &parts);
     pairs(&old.messages, &new.messages, |name, old, new| {
         let path = ["messages", name.as_str()];
         let state = ["messages", name, "state"];
@@ -56,6 +58,8 @@ pub(super) fn compare(old: &Contract, new: &Contract, changes: &mut Changes) {
             }
         }
     });
+    let here = held.iter().filter(|name| new.declares(name));
+    elsewhere.extend(here.map(|name| format!("{}.{name}", new.namespace)));
 }
 
 /// The declarations that a value of before is not read back as.

@@ -113,6 +113,26 @@ fn namespaces_are_found_wherever_they_moved_and_missed_where_they_are_gone() {
     assert!(ran.out.contains("old/b.yaml"), "a place in what was there: {}", ran.out);
 }
 
+/// A state holds what other namespaces declare, too.
+#[test]
+fn a_state_that_holds_a_changed_message_of_another_namespace_has_changed() {
+    let room = Room::new();
+    let file = |name: &str, rest: &str| format!("zlink: 1\nnamespace: {name}\nversion: 1\n{rest}");
+    let coin = "messages: { Coin: { fields: { cents: { id: 0, type: i64 }, of: { id: 1, type: string } } } }\n";
+    let less = "messages: { Coin: { fields: { cents: { id: 0, type: i64 } }, reserved: { 1: of } } }\n";
+    let purse = "imports: [z.yaml]\nmessages: { Purse: { fields: { coins: { id: 0, type: list<z.Coin> } } }, Other: { state: 1 } }\n";
+    let owner = "imports: [m.yaml]\nmessages: { Owner: { state: 4, fields: { purse: { id: 0, type: m.Purse } } } }\n";
+    for (folder, coin) in [("old", coin), ("new", less)] {
+        room.write(&format!("{folder}/z.yaml"), file("z", coin));
+        room.write(&format!("{folder}/m.yaml"), file("m", purse));
+        room.write(&format!("{folder}/a.yaml"), file("a", owner));
+    }
+    let ran = room.run(&["breaking", "@old", "@new", "--format", "json"]);
+    assert_eq!(ran.code, 1, "{}", ran.out);
+    assert_eq!(codes(&ran), ["ZL1303 error state", "ZL1103 note source"]);
+    assert!(ran.out.contains("what the state `Owner` holds changed"), "{}", ran.out);
+}
+
 #[test]
 fn a_version_that_is_wrong_is_no_version_without_changes() {
     let room = Room::new();
@@ -121,6 +141,9 @@ fn a_version_that_is_wrong_is_no_version_without_changes() {
     let ran = room.run(&["breaking", "@old.yaml", "@new.yaml"]);
     assert_eq!(ran.code, 1);
     assert!(ran.err.contains("ZL0401"), "{}", ran.err);
+    // Of what cannot be read nobody knows that it is gone.
+    let back = room.run(&["breaking", "@new.yaml", "@old.yaml", "--source", "--format", "json"]);
+    assert_eq!((back.code, codes(&back)), (1, vec!["ZL0401 error none".to_owned()]));
     assert_eq!(room.run(&["breaking", "@absent.yaml", "@new.yaml"]).code, 2);
     assert_eq!(room.run(&["breaking", "@new.yaml"]).code, 2, "compared with what?");
     assert_eq!(room.run(&["breaking", "@new.yaml", "--against", "nothing"]).code, 2);

@@ -55,6 +55,7 @@ MAX_TIMEOUT = ((1 << 31) - 1) / 1000
 MAX_MESSAGE = 16 << 20
 LEAST_MESSAGE = 4096
 MAX_RECORD = (1 << 31) - 1
+MAX_IDENTITY = 255
 STEADY = 1.0
 """A link that stood for so long was worth dialling at once again."""
 FIRST_PAUSE = 0.05
@@ -98,7 +99,7 @@ class Client:
         Timeouts are in seconds: of requests where neither call nor schema gives one, and of one-way messages, which wait for
         room as long as it takes without. `max_message` is the largest record that is taken, in bytes."""
         name = self.zlink__channel if channel is None else channel
-        problem = identity_problem(name.encode())
+        problem = identity_problem(_utf8("channel", name))
         if problem is not None:
             raise ArgumentError("channel", problem)
         if not endpoints:
@@ -106,6 +107,9 @@ class Client:
         for endpoint in endpoints:
             if not endpoint.startswith(("tcp://", "ipc://")):
                 raise ArgumentError("endpoints", f"{endpoint!r} is not of the form tcp://host:port or ipc://path")
+            _utf8("endpoints", endpoint)
+        if len(_utf8("security_identity", security_identity)) > MAX_IDENTITY:
+            raise ArgumentError("security_identity", f"has more than {MAX_IDENTITY} bytes")
         if not LEAST_MESSAGE <= max_message <= MAX_RECORD:
             raise ArgumentError("max_message", f"{max_message} is not in {LEAST_MESSAGE}..={MAX_RECORD}")
         self._endpoints = list(dict.fromkeys(endpoints))
@@ -116,6 +120,7 @@ class Client:
         self._max_message = max_message
         self._plain = plain
         self._context: zmq.asyncio.Context | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._keepers: list[asyncio.Task[None]] = []
         self._links: list[Link] = []
         self._troubles: dict[str, str] = dict.fromkeys(self._endpoints, "it was not tried yet")
@@ -299,8 +304,14 @@ class Client:
     # Links.
 
     def _start(self) -> None:
-        if self._context is not None or self._is_closed:
+        if self._is_closed:
             return
+        loop = asyncio.get_running_loop()
+        if self._context is not None:
+            if loop is not self._loop:
+                raise RuntimeError("this client belongs to the event loop in which it was first used, and this is another")
+            return
+        self._loop = loop
         # Not before it is needed: codecs work without a socket library.
         from .link import Config, context
 
@@ -313,7 +324,6 @@ class Client:
             max_message=self._max_message,
             plain=self._plain,
         )
-        loop = asyncio.get_running_loop()
         for endpoint in self._endpoints:
             self._keepers.append(loop.create_task(self._keep(self._context, config, endpoint)))
 
@@ -380,6 +390,13 @@ def _checked(timeout: float) -> float:
     if not 0 < timeout <= MAX_TIMEOUT:
         raise ArgumentError("timeout", f"{timeout} s is not above 0 and at most {MAX_TIMEOUT} s")
     return float(timeout)
+
+
+def _utf8(argument: str, text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise ArgumentError(argument, f"is no text: {text!r}") from None
 
 
 def _closed() -> CallError:

@@ -13,7 +13,7 @@ import struct
 import typing
 import uuid as _uuid
 
-from .values import ActorRef, SpotRef, Timestamp, identity_problem
+from .values import ActorRef, SpotRef, Timestamp, identity_problem, shown
 
 T = typing.TypeVar("T")
 N = typing.TypeVar("N", int, float)
@@ -129,7 +129,7 @@ class _Number(Inline[N], typing.Generic[N]):
         try:
             return self._struct.pack(value)
         except (struct.error, OverflowError):
-            raise EncodeError(f"is no {self._name}: {value!r}") from None
+            raise EncodeError(f"is no {self._name}: {shown(value)}") from None
 
     def load_many(self, data: bytes, at: int, count: int) -> list[N]:
         return list(struct.unpack_from(f"<{count}{self._code}", data, at))
@@ -152,7 +152,7 @@ class _Bool(Inline[bool]):
             return b"\x01"
         if value is False:
             return b"\x00"
-        raise EncodeError(f"is no bool: {value!r}")
+        raise EncodeError(f"is no bool: {shown(value)}")
 
 
 class _Uuid(Inline[_uuid.UUID]):
@@ -165,7 +165,7 @@ class _Uuid(Inline[_uuid.UUID]):
         try:
             return value.bytes
         except AttributeError:
-            raise EncodeError(f"is no UUID: {value!r}") from None
+            raise EncodeError(f"is no UUID: {shown(value)}") from None
 
 
 class _Timestamp(Inline[Timestamp]):
@@ -178,7 +178,7 @@ class _Timestamp(Inline[Timestamp]):
         try:
             return I64.store(value.micros)
         except AttributeError:
-            raise EncodeError(f"is no Timestamp: {value!r}") from None
+            raise EncodeError(f"is no Timestamp: {shown(value)}") from None
 
 
 class _Duration(Inline[_datetime.timedelta]):
@@ -191,7 +191,7 @@ class _Duration(Inline[_datetime.timedelta]):
         try:
             return I64.store(value // _datetime.timedelta(microseconds=1))
         except TypeError:
-            raise EncodeError(f"is no timedelta: {value!r}") from None
+            raise EncodeError(f"is no timedelta: {shown(value)}") from None
 
 
 class Enumeration(Inline["E | int"], typing.Generic[E]):
@@ -256,7 +256,7 @@ class Struct(Inline[S]):
 
     def store(self, value: S) -> bytes:
         if not issubclass(type(value), self._of):
-            raise EncodeError(f"is no {self._of.__name__}: {value!r}")
+            raise EncodeError(f"is no {self._of.__name__}: {shown(value)}")
         to = Fixed(self.size)
         value.zlink__store(to)
         return bytes(to.bytes)
@@ -386,7 +386,7 @@ class _Reference(Value[T]):
         try:
             identity, generation, mesh, rid = self.parts(value)
         except AttributeError:
-            raise EncodeError(f"is no reference: {value!r}") from None
+            raise EncodeError(f"is no reference: {shown(value)}") from None
         f0 = writer.required(self._name, IDENTITY, identity)
         if not 1 <= generation < 1 << 63:
             raise EncodeError(f"is no object generation: {generation} is not in 1..=9223372036854775807")
@@ -443,7 +443,7 @@ class MessageOf(Value[M]):
 
     def write(self, writer: Writer, value: M) -> int:
         if not issubclass(type(value), self._of):
-            raise EncodeError(f"is no {self._of.__name__}: {value!r}")
+            raise EncodeError(f"is no {self._of.__name__}: {shown(value)}")
         return value.zlink__write(writer)
 
 
@@ -495,7 +495,7 @@ class UnionOf(Value[T]):
             if isinstance(value, UnknownMember):
                 problem = f"is a union member with the unknown tag {value.tag}, which cannot be encoded again"
                 raise EncodeError(problem)
-            raise EncodeError(f"is no member of the union: {value!r}")
+            raise EncodeError(f"is no member of the union: {shown(value)}")
         member = writer.nested(MessageOf(self._members[tag]).write, typing.cast("Message", value))
         writer.start()
         writer.offset(1, member)
@@ -508,7 +508,7 @@ def utf8(text: str) -> bytes:
     try:
         return str.encode(text)
     except (TypeError, UnicodeEncodeError):
-        raise EncodeError(f"is no text: {text!r}") from None
+        raise EncodeError(f"is no text: {shown(text)}") from None
 
 
 def plain(value: bytes) -> bytes:
@@ -516,7 +516,7 @@ def plain(value: bytes) -> bytes:
     try:
         return memoryview(value).tobytes()
     except TypeError:
-        raise EncodeError(f"is no bytes: {value!r}") from None
+        raise EncodeError(f"is no bytes: {shown(value)}") from None
 
 
 class Reader:

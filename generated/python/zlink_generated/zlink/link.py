@@ -182,12 +182,16 @@ class Link:
             self._set_up(socket)
             monitor = socket.get_monitor_socket(_EVENTS)
             try:
+                socket.connect(self.endpoint)
+                # Behind what may refuse the endpoint: a task that is cancelled before it began is warned of.
                 for part in (self._watch(monitor, socket), self._receive(socket), self._write(socket), self._tick()):
                     tasks.append(self._loop.create_task(self._guarded(part)))
-                socket.connect(self.endpoint)
                 end = await asyncio.shield(self._end)
                 linger = LAST_WORDS if end is self._refusal else 0
                 return end
+            except zmq.ZMQError as error:
+                self._finish(f"{error.strerror}")
+                return self._end.result()
             finally:
                 self._finish("this client was closed")
                 for task in tasks:

@@ -59,3 +59,11 @@ def identity_problem(text: bytes) -> str | None:
     if b"\x00" in text:
         return "is no identity: it contains a NUL character"
     return None
+
+
+def shown(value: object) -> str:
+    """A value in the text of an error; `repr` refuses integers of thousands of digits."""
+    try:
+        return repr(value)
+    except ValueError:
+        return f"a {type(value).__name__} too long to be shown"

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use zlink_runtime::error::ErrorKind;
+use zlink_runtime::prelude::Host;
 use zlink_runtime::rt::SpotCreated;
 use zlink_runtime::testing::Cluster;
 
@@ -391,6 +392,40 @@ async fn every_mistake_of_a_registration_is_told_at_once() -> Tested {
         "subscribes to channel \"room-events\", in which this node takes no part",
     ] {
         assert!(text.contains(part), "{part:?} is not in {text}");
+    }
+    Ok(())
+}
+
+/// With its host, a Spot goes, and all that was shared with it.
+///
+/// REQ: NET-1007
+#[tokio::test]
+async fn a_host_that_has_ended_lets_its_spots_go() -> Tested {
+    for ends in ["shutdown", "drop"] {
+        let (world, held) = (World::new(), std::sync::Arc::new(()));
+        let host = Host::builder()
+            .location_store(zlink_runtime::location::MemoryStore::new())
+            .shared(world.clone())
+            .shared(held.clone())
+            .mesh("world", |mesh| {
+                mesh.object_server(|objects| all(objects).entry(lobby_spot::<Lobby>()))
+            })
+            .start()
+            .await?;
+        room_spots(&host).get_or_create("room", text("first")).await?;
+        room_spots(&host).of("room").say(text("hello")).await?;
+        cart_spots(&host).of("cart").add(text("tea")).activating().await?;
+        world.until("cart has tea").await;
+        if ends == "shutdown" {
+            host.shutdown().await?;
+        }
+        drop(host);
+        let gone = tokio::time::timeout(Duration::from_secs(20), async {
+            while std::sync::Arc::strong_count(&held) > 1 || world.count("dropped") < 2 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        });
+        assert!(gone.await.is_ok(), "{ends}: {:?}", world.log());
     }
     Ok(())
 }

@@ -24,6 +24,7 @@ mod pressure;
 mod ready;
 mod shutdown;
 mod socket;
+mod spots;
 mod stall;
 mod start;
 mod status;
@@ -36,6 +37,7 @@ pub use location::{LocationState, LocationStatus};
 pub use mesh_builder::MeshBuilder;
 pub use objects_builder::ObjectServerBuilder;
 pub use shutdown::ShutdownError;
+pub use spots::{SpotCursor, SpotEntry, SpotEntryState, SpotPage, SpotQuery};
 pub use status::{
     HostPhase, HostStatus, JobQueueStatus, LinksStatus, PeerStatus, TargetStatus, TopologyKind, TopologyPhase,
     TopologyReason, TopologyStatus,

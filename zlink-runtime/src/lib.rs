@@ -40,8 +40,8 @@ pub use execution::{Overrun, Tick, WorkCall};
 pub use host::{
     ChannelControl, ClientServerBuilder, Host, HostBuilder, HostPhase, HostStatus, IntentStatus, JobProfile,
     JobQueueStatus, LinksStatus, ListenerInfo, ListenerKind, LocationState, LocationStatus, MeshBuilder, MeshNode,
-    ObjectServerBuilder, PeerStatus, ShutdownError, TargetStatus, TopologyKind, TopologyPhase, TopologyReason,
-    TopologyStatus,
+    ObjectServerBuilder, PeerStatus, ShutdownError, SpotCursor, SpotEntry, SpotEntryState, SpotPage, SpotQuery,
+    TargetStatus, TopologyKind, TopologyPhase, TopologyReason, TopologyStatus,
 };
 pub use mesh::{ObjectRole, PeerState};
 pub use message::metadata::{Metadata, MetadataView};

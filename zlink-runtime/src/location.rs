@@ -64,8 +64,8 @@ pub use timing::LocationTiming;
 
 #[allow(unused_imports, reason = "the room that uses it is being built")]
 pub(crate) use authority::{
-    Authority, AuthorityError, CreationOutcome, Ended, Filter, Limits, Listed, OperationId, Removal, Reservation,
-    Reserve, Reserving, Resolved, SpotRecord, SpotState, Terminal,
+    Authority, AuthorityError, CreationOutcome, Ended, Filter, Limits, Listed, OperationId, Reader, Removal,
+    Reservation, Reserve, Reserving, Resolved, SpotRecord, SpotState, Terminal,
 };
 pub(crate) use guarded::Guarded;
 pub(crate) use lease::{HostLease, LeaseConfig, LeasePhase, LeaseSeen, LeaseWatch, Record, Standing};

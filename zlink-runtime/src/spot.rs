@@ -4,6 +4,7 @@
 //! when its turns run, `execution`; how records travel, `channel` and below. It must not know Actors or sessions.
 
 mod call;
+mod close;
 mod create;
 mod desk;
 mod dispatch;

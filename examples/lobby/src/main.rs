@@ -16,12 +16,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let store = MemoryStore::new();
     let mut nodes = Vec::new();
     for name in ["north", "east", "west"] {
-        let host = Host::builder().location_store(store.clone()).mesh("plaza", |mesh| lobby::serves(mesh.rid_prefix(name)));
+        let host = Host::builder()
+            .location_store(store.clone())
+            .mesh("plaza", |mesh| lobby::serves(mesh.rid_prefix(name)));
         nodes.push(host.start().await?);
     }
-    let guest = Host::builder()
-        .location_store(store.clone())
-        .mesh("plaza", |mesh| mesh.rid_prefix("guest").client(lobby::NEWS).object_client());
+    let guest = Host::builder().location_store(store.clone()).mesh("plaza", |mesh| {
+        mesh.rid_prefix("guest").client(lobby::NEWS).object_client()
+    });
     let guest = guest.start().await?;
     let rooms = plaza::room_spots(&guest);
 
@@ -46,7 +48,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
             tokio::time::sleep(Duration::from_millis(5)).await;
             view = rooms.of(topic).look(Look {}).await?;
         }
-        println!("{topic:8} on {}: {:?}, heard {:?}", short(&view.node), view.lines, view.heard);
+        println!(
+            "{topic:8} on {}: {:?}, heard {:?}",
+            short(&view.node),
+            view.lines,
+            view.heard
+        );
         homes.insert(view.node);
     }
     println!("   they live on {} nodes", homes.len());
@@ -54,7 +61,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("-- a cart: its first item makes it, the checkout ends it");
     let carts = plaza::cart_spots(&guest);
     for (name, cents) in [("scones", 350), ("tea", 220)] {
-        let item = Item { name: name.into(), cents };
+        let item = Item {
+            name: name.into(),
+            cents,
+        };
         carts.of("cart of Ada").add(item).activating().await?;
     }
     let basket = carts.of("cart of Ada").checkout(Checkout {}).await?;

@@ -47,7 +47,9 @@ async fn rooms_are_the_same_from_every_node() -> Result<(), Box<dyn std::error::
             }
         }
         let text = "closing".to_owned();
-        plaza::room_spots(&hosts[0]).publish_announced(Announcement { text }).await?;
+        plaza::room_spots(&hosts[0])
+            .publish_announced(Announcement { text })
+            .await?;
         cluster.advance(Duration::from_secs(1)).await;
         for host in &hosts {
             for room in ["chess", "tea"] {
@@ -76,7 +78,10 @@ async fn a_cart_begins_with_its_first_item_and_ends_with_the_checkout() -> Resul
         cart(from).view(Look {}).await?;
     }
     let basket = cart("west").checkout(Checkout {}).await?;
-    assert_eq!((basket.items.join(" "), basket.cents), ("scones tea jam".to_owned(), 660));
+    assert_eq!(
+        (basket.items.join(" "), basket.cents),
+        ("scones tea jam".to_owned(), 660)
+    );
     cluster.advance(Duration::from_secs(1)).await;
     let gone = cart("north").view(Look {}).await.unwrap_err();
     assert_eq!(gone.kind(), Some(ErrorKind::NotFound), "{gone}");

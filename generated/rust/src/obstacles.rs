@@ -3245,3 +3245,3793 @@ impl NodeClient {
         self.route.send(const { rt::Method::send("obstacles.node.on") }, message)
     }
 }
+
+/// The stable type of the Spots `Self`.
+pub const SELF_3: rt::SpotType = rt::SpotType::from_static("obstacles.Self");
+
+/// The timer `as` of the Spots `Self`.
+pub const SELF_AS: rt::TimerName = rt::TimerName::from_static("as");
+
+/// The timer `break` of the Spots `Self`.
+pub const SELF_BREAK: rt::TimerName = rt::TimerName::from_static("break");
+
+/// The timer `const` of the Spots `Self`.
+pub const SELF_CONST: rt::TimerName = rt::TimerName::from_static("const");
+
+/// The timer `continue` of the Spots `Self`.
+pub const SELF_CONTINUE: rt::TimerName = rt::TimerName::from_static("continue");
+
+/// The timer `crate` of the Spots `Self`.
+pub const SELF_CRATE: rt::TimerName = rt::TimerName::from_static("crate");
+
+/// The timer `else` of the Spots `Self`.
+pub const SELF_ELSE: rt::TimerName = rt::TimerName::from_static("else");
+
+/// The timer `enum` of the Spots `Self`.
+pub const SELF_ENUM: rt::TimerName = rt::TimerName::from_static("enum");
+
+/// The timer `extern` of the Spots `Self`.
+pub const SELF_EXTERN: rt::TimerName = rt::TimerName::from_static("extern");
+
+/// The timer `false` of the Spots `Self`.
+pub const SELF_FALSE: rt::TimerName = rt::TimerName::from_static("false");
+
+/// The timer `fn` of the Spots `Self`.
+pub const SELF_FN: rt::TimerName = rt::TimerName::from_static("fn");
+
+/// The timer `for` of the Spots `Self`.
+pub const SELF_FOR: rt::TimerName = rt::TimerName::from_static("for");
+
+/// The timer `if` of the Spots `Self`.
+pub const SELF_IF: rt::TimerName = rt::TimerName::from_static("if");
+
+/// The timer `impl` of the Spots `Self`.
+pub const SELF_IMPL: rt::TimerName = rt::TimerName::from_static("impl");
+
+/// The timer `in` of the Spots `Self`.
+pub const SELF_IN: rt::TimerName = rt::TimerName::from_static("in");
+
+/// The timer `let` of the Spots `Self`.
+pub const SELF_LET: rt::TimerName = rt::TimerName::from_static("let");
+
+/// The timer `loop` of the Spots `Self`.
+pub const SELF_LOOP: rt::TimerName = rt::TimerName::from_static("loop");
+
+/// The timer `match` of the Spots `Self`.
+pub const SELF_MATCH: rt::TimerName = rt::TimerName::from_static("match");
+
+/// The timer `mod` of the Spots `Self`.
+pub const SELF_MOD: rt::TimerName = rt::TimerName::from_static("mod");
+
+/// The timer `move` of the Spots `Self`.
+pub const SELF_MOVE: rt::TimerName = rt::TimerName::from_static("move");
+
+/// The timer `mut` of the Spots `Self`.
+pub const SELF_MUT: rt::TimerName = rt::TimerName::from_static("mut");
+
+/// The timer `pub` of the Spots `Self`.
+pub const SELF_PUB: rt::TimerName = rt::TimerName::from_static("pub");
+
+/// The timer `ref` of the Spots `Self`.
+pub const SELF_REF: rt::TimerName = rt::TimerName::from_static("ref");
+
+/// The timer `return` of the Spots `Self`.
+pub const SELF_RETURN: rt::TimerName = rt::TimerName::from_static("return");
+
+/// The timer `self` of the Spots `Self`.
+pub const SELF_SELF_2: rt::TimerName = rt::TimerName::from_static("self");
+
+/// The timer `Self` of the Spots `Self`.
+pub const SELF_SELF: rt::TimerName = rt::TimerName::from_static("Self");
+
+/// The timer `static` of the Spots `Self`.
+pub const SELF_STATIC: rt::TimerName = rt::TimerName::from_static("static");
+
+/// The timer `struct` of the Spots `Self`.
+pub const SELF_STRUCT: rt::TimerName = rt::TimerName::from_static("struct");
+
+/// The timer `super` of the Spots `Self`.
+pub const SELF_SUPER: rt::TimerName = rt::TimerName::from_static("super");
+
+/// The timer `trait` of the Spots `Self`.
+pub const SELF_TRAIT: rt::TimerName = rt::TimerName::from_static("trait");
+
+/// The timer `true` of the Spots `Self`.
+pub const SELF_TRUE: rt::TimerName = rt::TimerName::from_static("true");
+
+/// The timer `type` of the Spots `Self`.
+pub const SELF_TYPE: rt::TimerName = rt::TimerName::from_static("type");
+
+/// The timer `unsafe` of the Spots `Self`.
+pub const SELF_UNSAFE: rt::TimerName = rt::TimerName::from_static("unsafe");
+
+/// The timer `use` of the Spots `Self`.
+pub const SELF_USE: rt::TimerName = rt::TimerName::from_static("use");
+
+/// The timer `where` of the Spots `Self`.
+pub const SELF_WHERE: rt::TimerName = rt::TimerName::from_static("where");
+
+/// The timer `while` of the Spots `Self`.
+pub const SELF_WHILE: rt::TimerName = rt::TimerName::from_static("while");
+
+/// The timer `async` of the Spots `Self`.
+pub const SELF_ASYNC: rt::TimerName = rt::TimerName::from_static("async");
+
+/// The timer `await` of the Spots `Self`.
+pub const SELF_AWAIT: rt::TimerName = rt::TimerName::from_static("await");
+
+/// The timer `dyn` of the Spots `Self`.
+pub const SELF_DYN: rt::TimerName = rt::TimerName::from_static("dyn");
+
+/// The timer `abstract` of the Spots `Self`.
+pub const SELF_ABSTRACT: rt::TimerName = rt::TimerName::from_static("abstract");
+
+/// The timer `become` of the Spots `Self`.
+pub const SELF_BECOME: rt::TimerName = rt::TimerName::from_static("become");
+
+/// The timer `box` of the Spots `Self`.
+pub const SELF_BOX: rt::TimerName = rt::TimerName::from_static("box");
+
+/// The timer `do` of the Spots `Self`.
+pub const SELF_DO: rt::TimerName = rt::TimerName::from_static("do");
+
+/// The timer `final` of the Spots `Self`.
+pub const SELF_FINAL: rt::TimerName = rt::TimerName::from_static("final");
+
+/// The timer `macro` of the Spots `Self`.
+pub const SELF_MACRO: rt::TimerName = rt::TimerName::from_static("macro");
+
+/// The timer `override` of the Spots `Self`.
+pub const SELF_OVERRIDE: rt::TimerName = rt::TimerName::from_static("override");
+
+/// The timer `priv` of the Spots `Self`.
+pub const SELF_PRIV: rt::TimerName = rt::TimerName::from_static("priv");
+
+/// The timer `typeof` of the Spots `Self`.
+pub const SELF_TYPEOF: rt::TimerName = rt::TimerName::from_static("typeof");
+
+/// The timer `unsized` of the Spots `Self`.
+pub const SELF_UNSIZED: rt::TimerName = rt::TimerName::from_static("unsized");
+
+/// The timer `virtual` of the Spots `Self`.
+pub const SELF_VIRTUAL: rt::TimerName = rt::TimerName::from_static("virtual");
+
+/// The timer `yield` of the Spots `Self`.
+pub const SELF_YIELD: rt::TimerName = rt::TimerName::from_static("yield");
+
+/// The timer `try` of the Spots `Self`.
+pub const SELF_TRY: rt::TimerName = rt::TimerName::from_static("try");
+
+/// The timer `gen` of the Spots `Self`.
+pub const SELF_GEN: rt::TimerName = rt::TimerName::from_static("gen");
+
+/// The timer `union` of the Spots `Self`.
+pub const SELF_UNION: rt::TimerName = rt::TimerName::from_static("union");
+
+/// The timer `raw` of the Spots `Self`.
+pub const SELF_RAW: rt::TimerName = rt::TimerName::from_static("raw");
+
+/// The timer `safe` of the Spots `Self`.
+pub const SELF_SAFE: rt::TimerName = rt::TimerName::from_static("safe");
+
+/// The timer `auto` of the Spots `Self`.
+pub const SELF_AUTO: rt::TimerName = rt::TimerName::from_static("auto");
+
+/// The timer `default` of the Spots `Self`.
+pub const SELF_DEFAULT: rt::TimerName = rt::TimerName::from_static("default");
+
+/// The timer `macro_rules` of the Spots `Self`.
+pub const SELF_MACRO_RULES: rt::TimerName = rt::TimerName::from_static("macro_rules");
+
+/// The timer `Result` of the Spots `Self`.
+pub const SELF_RESULT: rt::TimerName = rt::TimerName::from_static("Result");
+
+/// The timer `Option` of the Spots `Self`.
+pub const SELF_OPTION: rt::TimerName = rt::TimerName::from_static("Option");
+
+/// The timer `initialize` of the Spots `Self`.
+pub const SELF_INITIALIZE: rt::TimerName = rt::TimerName::from_static("initialize");
+
+/// The timer `closing` of the Spots `Self`.
+pub const SELF_CLOSING: rt::TimerName = rt::TimerName::from_static("closing");
+
+/// The timer `rest` of the Spots `Self`.
+pub const SELF_REST: rt::TimerName = rt::TimerName::from_static("rest");
+
+/// What a Spot `Self` is made with, and may keep.
+pub type SelfContext = rt::SpotContext<rt::UserSpot>;
+
+/// A turn of a Spot `Self`: what its callbacks may do.
+pub type SelfTurn<'t> = rt::SpotTurn<'t, rt::UserSpot>;
+
+/// A turn of a Spot `Self` that may wait while others run; it has the Spot.
+pub type SelfYieldTurn<'t, S> = rt::SpotYieldTurn<'t, S, rt::UserSpot>;
+
+/// What the Spots `Self` do; [`self_spot`] registers them.
+pub trait SelfSpot: rt::Sized + rt::Send + 'static {
+    /// Makes one, or refuses to.
+    fn create(context: SelfContext, request: Self_)
+    -> impl rt::Future<Output = rt::Result<rt::Created<Self, super::crate_::Result>, rt::HandlerError>> + rt::Send;
+    /// Finishes what making it began. No message comes before.
+    fn on_initialize(&mut self, turn: &mut SelfTurn<'_>)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send {
+        let _ = turn;
+        async { rt::Result::Ok(()) }
+    }
+    /// Ends it: no message comes after. What takes longer than the deadline is cut off.
+    fn on_closing(&mut self, turn: &mut SelfTurn<'_>, reason: rt::CloseReason, deadline: rt::Instant)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send {
+        let _ = (turn, reason, deadline);
+        async { rt::Result::Ok(()) }
+    }
+    /// Handles `obstacles.Self.as`.
+    fn r#as(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.break`.
+    fn r#break(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.const`.
+    fn r#const(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.continue`.
+    fn r#continue(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.crate`.
+    fn crate_(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.else`.
+    fn r#else(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.enum`.
+    fn r#enum(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.extern`.
+    fn r#extern(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.false`.
+    fn r#false(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.fn`.
+    fn r#fn(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.for`.
+    fn r#for(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.if`.
+    fn r#if(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.impl`.
+    fn r#impl(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.in`.
+    fn r#in(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.let`.
+    fn r#let(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.loop`.
+    fn r#loop(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.match`.
+    fn r#match(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.mod`.
+    fn r#mod(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.move`.
+    fn r#move(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.mut`.
+    fn r#mut(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.pub`.
+    fn r#pub(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.ref`.
+    fn r#ref(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.return`.
+    fn r#return(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.self`.
+    fn self_(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Self`.
+    fn self_2(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.static`.
+    fn r#static(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.struct`.
+    fn r#struct(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.super`.
+    fn super_(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.trait`.
+    fn r#trait(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.true`.
+    fn r#true(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.type`.
+    fn r#type(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.unsafe`.
+    fn r#unsafe(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.use`.
+    fn r#use(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.where`.
+    fn r#where(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.while`.
+    fn r#while(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.async`.
+    fn r#async(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.await`.
+    fn r#await(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.dyn`.
+    fn r#dyn(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.abstract`.
+    fn r#abstract(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.become`.
+    fn r#become(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.box`.
+    fn r#box(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.do`.
+    fn r#do(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.final`.
+    fn r#final(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.macro`.
+    fn r#macro(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.override`.
+    fn r#override(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.priv`.
+    fn r#priv(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.typeof`.
+    fn r#typeof(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.unsized`.
+    fn r#unsized(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.virtual`.
+    fn r#virtual(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.yield`.
+    fn r#yield(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.try`.
+    fn r#try(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.gen`.
+    fn r#gen(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.union`.
+    fn union(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.raw`.
+    fn raw(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.safe`.
+    fn safe(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.auto`.
+    fn auto(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.default`.
+    fn default(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.macro_rules`.
+    fn macro_rules(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Result`.
+    fn result(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Option`.
+    fn option(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.String`.
+    fn string(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Vec`.
+    fn vec(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Box`.
+    fn box_2(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Ok`.
+    fn ok(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Err`.
+    fn err(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Some`.
+    fn some(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.None`.
+    fn none(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Default`.
+    fn default_2(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Clone`.
+    fn clone_2(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Copy`.
+    fn copy(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Debug`.
+    fn debug(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.PartialEq`.
+    fn partial_eq(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Eq`.
+    fn eq(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Hash`.
+    fn hash(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Send`.
+    fn send(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Sync`.
+    fn sync(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Sized`.
+    fn sized(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Drop`.
+    fn drop_2(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Fn`.
+    fn fn_2(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Future`.
+    fn future(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Arc`.
+    fn arc(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Into`.
+    fn into_2(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.From`.
+    fn from(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Iterator`.
+    fn iterator(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Message`.
+    fn message_2(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Value`.
+    fn value_2(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Inline`.
+    fn inline(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Field`.
+    fn field(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Writer`.
+    fn writer_2(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Reader`.
+    fn reader(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Table`.
+    fn table_2(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.At`.
+    fn at_2(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Offset`.
+    fn offset(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Method`.
+    fn method(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Caller`.
+    fn caller_2(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Uuid`.
+    fn uuid(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.BTreeMap`.
+    fn b_tree_map(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.rt`.
+    fn rt(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.std`.
+    fn std(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.core`.
+    fn core(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.alloc`.
+    fn alloc(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.zlink_runtime`.
+    fn zlink_runtime(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.writer`.
+    fn writer(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.table`.
+    fn table(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.at`.
+    fn at(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.f0`.
+    fn f0(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.f1`.
+    fn f1(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.member`.
+    fn member(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.tag`.
+    fn tag(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.bytes`.
+    fn bytes(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.number`.
+    fn number(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.value`.
+    fn value(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.read`.
+    fn read(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.write`.
+    fn write(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.to_bytes`.
+    fn to_bytes(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.from_bytes`.
+    fn from_bytes(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.handler`.
+    fn handler(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.turn`.
+    fn turn(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.context`.
+    fn context(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.request`.
+    fn request(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.message`.
+    fn message(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.route`.
+    fn route(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.caller`.
+    fn caller(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.channel`.
+    fn channel(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.mesh`.
+    fn mesh(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.rid`.
+    fn rid(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.name`.
+    fn name(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.NAME`.
+    fn name_2(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.FooBar`.
+    fn foo_bar_4(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.foo_bar`.
+    fn foo_bar(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.fooBar`.
+    fn foo_bar_6(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.FOO_BAR`.
+    fn foo_bar_3(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.foo_bar_2`.
+    fn foo_bar_2(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Foo_Bar`.
+    fn foo_bar_5(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.x`.
+    fn x(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.X`.
+    fn x_2(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.on`.
+    fn on(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.clone`.
+    fn clone(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.into`.
+    fn into(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.poll`.
+    fn poll(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.unwrap`.
+    fn unwrap(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.drop`.
+    fn drop(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.start`.
+    fn start(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.create`.
+    fn create_2(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.activate`.
+    fn activate(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.on_initialize`.
+    fn on_initialize_2(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.on_closing`.
+    fn on_closing_2(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.on_actor_join`.
+    fn on_actor_join_2(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.on_joined_actor`.
+    fn on_joined_actor_2(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.on_leave_actor`.
+    fn on_leave_actor_2(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.on_disconnect_actor`.
+    fn on_disconnect_actor_2(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.on_create_actor`.
+    fn on_create_actor(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.on_relocation_ready_completed`.
+    fn on_relocation_ready_completed_2(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.capture`.
+    fn capture_2(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.restore`.
+    fn restore_2(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.of`.
+    fn of(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.find`.
+    fn find(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.close`.
+    fn close(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.release`.
+    fn release(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.get_or_create`.
+    fn get_or_create(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.publish_on`.
+    fn publish_on(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.state`.
+    fn state(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.yield_for`.
+    fn yield_for(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.spot`.
+    fn spot(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.tick`.
+    fn tick(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.on_tick`.
+    fn on_tick(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.S`.
+    fn s(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Turn`.
+    fn turn_3(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.Context`.
+    fn context_2(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.turn_2`.
+    fn turn_2(&mut self, turn: &mut SelfTurn<'_>, message: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `as`.
+    fn on_as(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `break`.
+    fn on_break(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `const`.
+    fn on_const(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `continue`.
+    fn on_continue(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `crate`.
+    fn on_crate(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `else`.
+    fn on_else(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `enum`.
+    fn on_enum(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `extern`.
+    fn on_extern(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `false`.
+    fn on_false(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `fn`.
+    fn on_fn(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `for`.
+    fn on_for(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `if`.
+    fn on_if(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `impl`.
+    fn on_impl(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `in`.
+    fn on_in(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `let`.
+    fn on_let(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `loop`.
+    fn on_loop(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `match`.
+    fn on_match(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `mod`.
+    fn on_mod(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `move`.
+    fn on_move(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `mut`.
+    fn on_mut(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `pub`.
+    fn on_pub(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `ref`.
+    fn on_ref(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `return`.
+    fn on_return(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `self`.
+    fn on_self(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `Self`.
+    fn on_self_2(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `static`.
+    fn on_static(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `struct`.
+    fn on_struct(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `super`.
+    fn on_super(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `trait`.
+    fn on_trait(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `true`.
+    fn on_true(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `type`.
+    fn on_type(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `unsafe`.
+    fn on_unsafe(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `use`.
+    fn on_use(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `where`.
+    fn on_where(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `while`.
+    fn on_while(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `async`.
+    fn on_async(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `await`.
+    fn on_await(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `dyn`.
+    fn on_dyn(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `abstract`.
+    fn on_abstract(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `become`.
+    fn on_become(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `box`.
+    fn on_box(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `do`.
+    fn on_do(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `final`.
+    fn on_final(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `macro`.
+    fn on_macro(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `override`.
+    fn on_override(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `priv`.
+    fn on_priv(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `typeof`.
+    fn on_typeof(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `unsized`.
+    fn on_unsized(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `virtual`.
+    fn on_virtual(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `yield`.
+    fn on_yield(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `try`.
+    fn on_try(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `gen`.
+    fn on_gen(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `union`.
+    fn on_union(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `raw`.
+    fn on_raw(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `safe`.
+    fn on_safe(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `auto`.
+    fn on_auto(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `default`.
+    fn on_default(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `macro_rules`.
+    fn on_macro_rules(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `Result`.
+    fn on_result(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `Option`.
+    fn on_option(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `initialize`.
+    fn on_initialize_3(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `closing`.
+    fn on_closing_3(&mut self, turn: &mut SelfTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `rest`.
+    fn on_rest(turn: &mut SelfYieldTurn<'_, Self>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+}
+
+/// Registers the Spots `Self`, each an `S`.
+pub fn self_spot<S: SelfSpot>() -> rt::SpotFactory {
+    rt::SpotFactory::user(SELF_3, <S as SelfSpot>::create)
+        .relocation(rt::Relocation::Recreate)
+        .initialize(<S as SelfSpot>::on_initialize)
+        .closing(<S as SelfSpot>::on_closing)
+        .send("obstacles.Self.as", <S as SelfSpot>::r#as)
+        .request("obstacles.Self.break", <S as SelfSpot>::r#break)
+        .send_yielding("obstacles.Self.const", <S as SelfSpot>::r#const)
+        .request_yielding_closing("obstacles.Self.continue", <S as SelfSpot>::r#continue)
+        .send_closing("obstacles.Self.crate", <S as SelfSpot>::crate_)
+        .send("obstacles.Self.else", <S as SelfSpot>::r#else)
+        .request("obstacles.Self.enum", <S as SelfSpot>::r#enum)
+        .send_yielding("obstacles.Self.extern", <S as SelfSpot>::r#extern)
+        .request_yielding_closing("obstacles.Self.false", <S as SelfSpot>::r#false)
+        .send_closing("obstacles.Self.fn", <S as SelfSpot>::r#fn)
+        .send("obstacles.Self.for", <S as SelfSpot>::r#for)
+        .request("obstacles.Self.if", <S as SelfSpot>::r#if)
+        .send_yielding("obstacles.Self.impl", <S as SelfSpot>::r#impl)
+        .request_yielding_closing("obstacles.Self.in", <S as SelfSpot>::r#in)
+        .send_closing("obstacles.Self.let", <S as SelfSpot>::r#let)
+        .send("obstacles.Self.loop", <S as SelfSpot>::r#loop)
+        .request("obstacles.Self.match", <S as SelfSpot>::r#match)
+        .send_yielding("obstacles.Self.mod", <S as SelfSpot>::r#mod)
+        .request_yielding_closing("obstacles.Self.move", <S as SelfSpot>::r#move)
+        .send_closing("obstacles.Self.mut", <S as SelfSpot>::r#mut)
+        .send("obstacles.Self.pub", <S as SelfSpot>::r#pub)
+        .request("obstacles.Self.ref", <S as SelfSpot>::r#ref)
+        .send_yielding("obstacles.Self.return", <S as SelfSpot>::r#return)
+        .request_yielding_closing("obstacles.Self.self", <S as SelfSpot>::self_)
+        .send_closing("obstacles.Self.Self", <S as SelfSpot>::self_2)
+        .send("obstacles.Self.static", <S as SelfSpot>::r#static)
+        .request("obstacles.Self.struct", <S as SelfSpot>::r#struct)
+        .send_yielding("obstacles.Self.super", <S as SelfSpot>::super_)
+        .request_yielding_closing("obstacles.Self.trait", <S as SelfSpot>::r#trait)
+        .send_closing("obstacles.Self.true", <S as SelfSpot>::r#true)
+        .send("obstacles.Self.type", <S as SelfSpot>::r#type)
+        .request("obstacles.Self.unsafe", <S as SelfSpot>::r#unsafe)
+        .send_yielding("obstacles.Self.use", <S as SelfSpot>::r#use)
+        .request_yielding_closing("obstacles.Self.where", <S as SelfSpot>::r#where)
+        .send_closing("obstacles.Self.while", <S as SelfSpot>::r#while)
+        .send("obstacles.Self.async", <S as SelfSpot>::r#async)
+        .request("obstacles.Self.await", <S as SelfSpot>::r#await)
+        .send_yielding("obstacles.Self.dyn", <S as SelfSpot>::r#dyn)
+        .request_yielding_closing("obstacles.Self.abstract", <S as SelfSpot>::r#abstract)
+        .send_closing("obstacles.Self.become", <S as SelfSpot>::r#become)
+        .send("obstacles.Self.box", <S as SelfSpot>::r#box)
+        .request("obstacles.Self.do", <S as SelfSpot>::r#do)
+        .send_yielding("obstacles.Self.final", <S as SelfSpot>::r#final)
+        .request_yielding_closing("obstacles.Self.macro", <S as SelfSpot>::r#macro)
+        .send_closing("obstacles.Self.override", <S as SelfSpot>::r#override)
+        .send("obstacles.Self.priv", <S as SelfSpot>::r#priv)
+        .request("obstacles.Self.typeof", <S as SelfSpot>::r#typeof)
+        .send_yielding("obstacles.Self.unsized", <S as SelfSpot>::r#unsized)
+        .request_yielding_closing("obstacles.Self.virtual", <S as SelfSpot>::r#virtual)
+        .send_closing("obstacles.Self.yield", <S as SelfSpot>::r#yield)
+        .send("obstacles.Self.try", <S as SelfSpot>::r#try)
+        .request("obstacles.Self.gen", <S as SelfSpot>::r#gen)
+        .send_yielding("obstacles.Self.union", <S as SelfSpot>::union)
+        .request_yielding_closing("obstacles.Self.raw", <S as SelfSpot>::raw)
+        .send_closing("obstacles.Self.safe", <S as SelfSpot>::safe)
+        .send("obstacles.Self.auto", <S as SelfSpot>::auto)
+        .request("obstacles.Self.default", <S as SelfSpot>::default)
+        .send_yielding("obstacles.Self.macro_rules", <S as SelfSpot>::macro_rules)
+        .request_yielding_closing("obstacles.Self.Result", <S as SelfSpot>::result)
+        .send_closing("obstacles.Self.Option", <S as SelfSpot>::option)
+        .send("obstacles.Self.String", <S as SelfSpot>::string)
+        .request("obstacles.Self.Vec", <S as SelfSpot>::vec)
+        .send_yielding("obstacles.Self.Box", <S as SelfSpot>::box_2)
+        .request_yielding_closing("obstacles.Self.Ok", <S as SelfSpot>::ok)
+        .send_closing("obstacles.Self.Err", <S as SelfSpot>::err)
+        .send("obstacles.Self.Some", <S as SelfSpot>::some)
+        .request("obstacles.Self.None", <S as SelfSpot>::none)
+        .send_yielding("obstacles.Self.Default", <S as SelfSpot>::default_2)
+        .request_yielding_closing("obstacles.Self.Clone", <S as SelfSpot>::clone_2)
+        .send_closing("obstacles.Self.Copy", <S as SelfSpot>::copy)
+        .send("obstacles.Self.Debug", <S as SelfSpot>::debug)
+        .request("obstacles.Self.PartialEq", <S as SelfSpot>::partial_eq)
+        .send_yielding("obstacles.Self.Eq", <S as SelfSpot>::eq)
+        .request_yielding_closing("obstacles.Self.Hash", <S as SelfSpot>::hash)
+        .send_closing("obstacles.Self.Send", <S as SelfSpot>::send)
+        .send("obstacles.Self.Sync", <S as SelfSpot>::sync)
+        .request("obstacles.Self.Sized", <S as SelfSpot>::sized)
+        .send_yielding("obstacles.Self.Drop", <S as SelfSpot>::drop_2)
+        .request_yielding_closing("obstacles.Self.Fn", <S as SelfSpot>::fn_2)
+        .send_closing("obstacles.Self.Future", <S as SelfSpot>::future)
+        .send("obstacles.Self.Arc", <S as SelfSpot>::arc)
+        .request("obstacles.Self.Into", <S as SelfSpot>::into_2)
+        .send_yielding("obstacles.Self.From", <S as SelfSpot>::from)
+        .request_yielding_closing("obstacles.Self.Iterator", <S as SelfSpot>::iterator)
+        .send_closing("obstacles.Self.Message", <S as SelfSpot>::message_2)
+        .send("obstacles.Self.Value", <S as SelfSpot>::value_2)
+        .request("obstacles.Self.Inline", <S as SelfSpot>::inline)
+        .send_yielding("obstacles.Self.Field", <S as SelfSpot>::field)
+        .request_yielding_closing("obstacles.Self.Writer", <S as SelfSpot>::writer_2)
+        .send_closing("obstacles.Self.Reader", <S as SelfSpot>::reader)
+        .send("obstacles.Self.Table", <S as SelfSpot>::table_2)
+        .request("obstacles.Self.At", <S as SelfSpot>::at_2)
+        .send_yielding("obstacles.Self.Offset", <S as SelfSpot>::offset)
+        .request_yielding_closing("obstacles.Self.Method", <S as SelfSpot>::method)
+        .send_closing("obstacles.Self.Caller", <S as SelfSpot>::caller_2)
+        .send("obstacles.Self.Uuid", <S as SelfSpot>::uuid)
+        .request("obstacles.Self.BTreeMap", <S as SelfSpot>::b_tree_map)
+        .send_yielding("obstacles.Self.rt", <S as SelfSpot>::rt)
+        .request_yielding_closing("obstacles.Self.std", <S as SelfSpot>::std)
+        .send_closing("obstacles.Self.core", <S as SelfSpot>::core)
+        .send("obstacles.Self.alloc", <S as SelfSpot>::alloc)
+        .request("obstacles.Self.zlink_runtime", <S as SelfSpot>::zlink_runtime)
+        .send_yielding("obstacles.Self.writer", <S as SelfSpot>::writer)
+        .request_yielding_closing("obstacles.Self.table", <S as SelfSpot>::table)
+        .send_closing("obstacles.Self.at", <S as SelfSpot>::at)
+        .send("obstacles.Self.f0", <S as SelfSpot>::f0)
+        .request("obstacles.Self.f1", <S as SelfSpot>::f1)
+        .send_yielding("obstacles.Self.member", <S as SelfSpot>::member)
+        .request_yielding_closing("obstacles.Self.tag", <S as SelfSpot>::tag)
+        .send_closing("obstacles.Self.bytes", <S as SelfSpot>::bytes)
+        .send("obstacles.Self.number", <S as SelfSpot>::number)
+        .request("obstacles.Self.value", <S as SelfSpot>::value)
+        .send_yielding("obstacles.Self.read", <S as SelfSpot>::read)
+        .request_yielding_closing("obstacles.Self.write", <S as SelfSpot>::write)
+        .send_closing("obstacles.Self.to_bytes", <S as SelfSpot>::to_bytes)
+        .send("obstacles.Self.from_bytes", <S as SelfSpot>::from_bytes)
+        .request("obstacles.Self.handler", <S as SelfSpot>::handler)
+        .send_yielding("obstacles.Self.turn", <S as SelfSpot>::turn)
+        .request_yielding_closing("obstacles.Self.context", <S as SelfSpot>::context)
+        .send_closing("obstacles.Self.request", <S as SelfSpot>::request)
+        .send("obstacles.Self.message", <S as SelfSpot>::message)
+        .request("obstacles.Self.route", <S as SelfSpot>::route)
+        .send_yielding("obstacles.Self.caller", <S as SelfSpot>::caller)
+        .request_yielding_closing("obstacles.Self.channel", <S as SelfSpot>::channel)
+        .send_closing("obstacles.Self.mesh", <S as SelfSpot>::mesh)
+        .send("obstacles.Self.rid", <S as SelfSpot>::rid)
+        .request("obstacles.Self.name", <S as SelfSpot>::name)
+        .send_yielding("obstacles.Self.NAME", <S as SelfSpot>::name_2)
+        .request_yielding_closing("obstacles.Self.FooBar", <S as SelfSpot>::foo_bar_4)
+        .send_closing("obstacles.Self.foo_bar", <S as SelfSpot>::foo_bar)
+        .send("obstacles.Self.fooBar", <S as SelfSpot>::foo_bar_6)
+        .request("obstacles.Self.FOO_BAR", <S as SelfSpot>::foo_bar_3)
+        .send_yielding("obstacles.Self.foo_bar_2", <S as SelfSpot>::foo_bar_2)
+        .request_yielding_closing("obstacles.Self.Foo_Bar", <S as SelfSpot>::foo_bar_5)
+        .send_closing("obstacles.Self.x", <S as SelfSpot>::x)
+        .send("obstacles.Self.X", <S as SelfSpot>::x_2)
+        .request("obstacles.Self.on", <S as SelfSpot>::on)
+        .send_yielding("obstacles.Self.clone", <S as SelfSpot>::clone)
+        .request_yielding_closing("obstacles.Self.into", <S as SelfSpot>::into)
+        .send_closing("obstacles.Self.poll", <S as SelfSpot>::poll)
+        .send("obstacles.Self.unwrap", <S as SelfSpot>::unwrap)
+        .request("obstacles.Self.drop", <S as SelfSpot>::drop)
+        .send_yielding("obstacles.Self.start", <S as SelfSpot>::start)
+        .request_yielding_closing("obstacles.Self.create", <S as SelfSpot>::create_2)
+        .send_closing("obstacles.Self.activate", <S as SelfSpot>::activate)
+        .send("obstacles.Self.on_initialize", <S as SelfSpot>::on_initialize_2)
+        .request("obstacles.Self.on_closing", <S as SelfSpot>::on_closing_2)
+        .send_yielding("obstacles.Self.on_actor_join", <S as SelfSpot>::on_actor_join_2)
+        .request_yielding_closing("obstacles.Self.on_joined_actor", <S as SelfSpot>::on_joined_actor_2)
+        .send_closing("obstacles.Self.on_leave_actor", <S as SelfSpot>::on_leave_actor_2)
+        .send("obstacles.Self.on_disconnect_actor", <S as SelfSpot>::on_disconnect_actor_2)
+        .request("obstacles.Self.on_create_actor", <S as SelfSpot>::on_create_actor)
+        .send_yielding("obstacles.Self.on_relocation_ready_completed", <S as SelfSpot>::on_relocation_ready_completed_2)
+        .request_yielding_closing("obstacles.Self.capture", <S as SelfSpot>::capture_2)
+        .send_closing("obstacles.Self.restore", <S as SelfSpot>::restore_2)
+        .send("obstacles.Self.of", <S as SelfSpot>::of)
+        .request("obstacles.Self.find", <S as SelfSpot>::find)
+        .send_yielding("obstacles.Self.close", <S as SelfSpot>::close)
+        .request_yielding_closing("obstacles.Self.release", <S as SelfSpot>::release)
+        .send_closing("obstacles.Self.get_or_create", <S as SelfSpot>::get_or_create)
+        .send("obstacles.Self.publish_on", <S as SelfSpot>::publish_on)
+        .request("obstacles.Self.state", <S as SelfSpot>::state)
+        .send_yielding("obstacles.Self.yield_for", <S as SelfSpot>::yield_for)
+        .request_yielding_closing("obstacles.Self.spot", <S as SelfSpot>::spot)
+        .send_closing("obstacles.Self.tick", <S as SelfSpot>::tick)
+        .send("obstacles.Self.on_tick", <S as SelfSpot>::on_tick)
+        .request("obstacles.Self.S", <S as SelfSpot>::s)
+        .send_yielding("obstacles.Self.Turn", <S as SelfSpot>::turn_3)
+        .request_yielding_closing("obstacles.Self.Context", <S as SelfSpot>::context_2)
+        .send_closing("obstacles.Self.turn_2", <S as SelfSpot>::turn_2)
+        .timer("as", <S as SelfSpot>::on_as)
+        .timer("break", <S as SelfSpot>::on_break)
+        .timer("const", <S as SelfSpot>::on_const)
+        .timer("continue", <S as SelfSpot>::on_continue)
+        .timer("crate", <S as SelfSpot>::on_crate)
+        .timer("else", <S as SelfSpot>::on_else)
+        .timer("enum", <S as SelfSpot>::on_enum)
+        .timer("extern", <S as SelfSpot>::on_extern)
+        .timer("false", <S as SelfSpot>::on_false)
+        .timer("fn", <S as SelfSpot>::on_fn)
+        .timer("for", <S as SelfSpot>::on_for)
+        .timer("if", <S as SelfSpot>::on_if)
+        .timer("impl", <S as SelfSpot>::on_impl)
+        .timer("in", <S as SelfSpot>::on_in)
+        .timer("let", <S as SelfSpot>::on_let)
+        .timer("loop", <S as SelfSpot>::on_loop)
+        .timer("match", <S as SelfSpot>::on_match)
+        .timer("mod", <S as SelfSpot>::on_mod)
+        .timer("move", <S as SelfSpot>::on_move)
+        .timer("mut", <S as SelfSpot>::on_mut)
+        .timer("pub", <S as SelfSpot>::on_pub)
+        .timer("ref", <S as SelfSpot>::on_ref)
+        .timer("return", <S as SelfSpot>::on_return)
+        .timer("self", <S as SelfSpot>::on_self)
+        .timer("Self", <S as SelfSpot>::on_self_2)
+        .timer("static", <S as SelfSpot>::on_static)
+        .timer("struct", <S as SelfSpot>::on_struct)
+        .timer("super", <S as SelfSpot>::on_super)
+        .timer("trait", <S as SelfSpot>::on_trait)
+        .timer("true", <S as SelfSpot>::on_true)
+        .timer("type", <S as SelfSpot>::on_type)
+        .timer("unsafe", <S as SelfSpot>::on_unsafe)
+        .timer("use", <S as SelfSpot>::on_use)
+        .timer("where", <S as SelfSpot>::on_where)
+        .timer("while", <S as SelfSpot>::on_while)
+        .timer("async", <S as SelfSpot>::on_async)
+        .timer("await", <S as SelfSpot>::on_await)
+        .timer("dyn", <S as SelfSpot>::on_dyn)
+        .timer("abstract", <S as SelfSpot>::on_abstract)
+        .timer("become", <S as SelfSpot>::on_become)
+        .timer("box", <S as SelfSpot>::on_box)
+        .timer("do", <S as SelfSpot>::on_do)
+        .timer("final", <S as SelfSpot>::on_final)
+        .timer("macro", <S as SelfSpot>::on_macro)
+        .timer("override", <S as SelfSpot>::on_override)
+        .timer("priv", <S as SelfSpot>::on_priv)
+        .timer("typeof", <S as SelfSpot>::on_typeof)
+        .timer("unsized", <S as SelfSpot>::on_unsized)
+        .timer("virtual", <S as SelfSpot>::on_virtual)
+        .timer("yield", <S as SelfSpot>::on_yield)
+        .timer("try", <S as SelfSpot>::on_try)
+        .timer("gen", <S as SelfSpot>::on_gen)
+        .timer("union", <S as SelfSpot>::on_union)
+        .timer("raw", <S as SelfSpot>::on_raw)
+        .timer("safe", <S as SelfSpot>::on_safe)
+        .timer("auto", <S as SelfSpot>::on_auto)
+        .timer("default", <S as SelfSpot>::on_default)
+        .timer("macro_rules", <S as SelfSpot>::on_macro_rules)
+        .timer("Result", <S as SelfSpot>::on_result)
+        .timer("Option", <S as SelfSpot>::on_option)
+        .timer("initialize", <S as SelfSpot>::on_initialize_3)
+        .timer("closing", <S as SelfSpot>::on_closing_3)
+        .timer_yielding("rest", <S as SelfSpot>::on_rest)
+        .build()
+}
+
+/// Calls, creates and finds the Spots `Self`, from `caller`.
+pub fn self_spots(caller: &impl rt::Caller) -> SelfSpots {
+    SelfSpots { route: rt::SpotRoute::new(caller, SELF_3) }
+}
+
+/// Creates, finds, closes and calls the Spots `Self`; [`self_spots`] makes one.
+#[derive(Clone, Debug)]
+pub struct SelfSpots { route: rt::SpotRoute }
+
+impl SelfSpots {
+    /// The Spot of that ID, wherever it lives. An ID that is none is an error of each call.
+    pub fn of(&self, id: impl rt::AsRef<str>) -> SelfSpotClient {
+        SelfSpotClient { spot: self.route.of(id) }
+    }
+    /// Creates one, under an ID of its own.
+    pub fn create(&self, request: Self_) -> rt::CreateCall<Self_, super::crate_::Result> {
+        self.route.create(request)
+    }
+    /// The one of that ID; where there is none, it is created.
+    pub fn get_or_create(&self, id: impl rt::AsRef<str>, request: Self_) -> rt::CreateCall<Self_, super::crate_::Result> {
+        self.route.get_or_create(id, request)
+    }
+    /// The one of that ID, if there is one; it makes none.
+    pub fn find(&self, id: impl rt::AsRef<str>) -> rt::FindCall {
+        self.route.find(id)
+    }
+    /// Frees the ID of one whose host is dead, once that is certain.
+    pub fn release(&self, spot: &rt::SpotRef) -> rt::ReleaseCall {
+        self.route.release(spot)
+    }
+    /// Closes exactly that one; `false` where it is gone, or has members.
+    pub fn close(&self, spot: &rt::SpotRef) -> rt::CloseCall {
+        self.route.close(spot)
+    }
+}
+
+/// Calls one Spot `Self`; [`SelfSpots::of`] makes one.
+#[derive(Clone, Debug)]
+pub struct SelfSpotClient { spot: rt::SpotClient }
+
+impl SelfSpotClient {
+    /// Calls `obstacles.Self.as`.
+    pub fn r#as(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.as") }, message)
+    }
+    /// Calls `obstacles.Self.break`.
+    pub fn r#break(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.break", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.const`.
+    pub fn r#const(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.const") }, message)
+    }
+    /// Calls `obstacles.Self.continue`.
+    pub fn r#continue(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.continue", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.crate`.
+    pub fn crate_(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.crate") }, message)
+    }
+    /// Calls `obstacles.Self.else`.
+    pub fn r#else(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.else") }, message)
+    }
+    /// Calls `obstacles.Self.enum`.
+    pub fn r#enum(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.enum", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.extern`.
+    pub fn r#extern(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.extern") }, message)
+    }
+    /// Calls `obstacles.Self.false`.
+    pub fn r#false(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.false", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.fn`.
+    pub fn r#fn(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.fn") }, message)
+    }
+    /// Calls `obstacles.Self.for`.
+    pub fn r#for(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.for") }, message)
+    }
+    /// Calls `obstacles.Self.if`.
+    pub fn r#if(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.if", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.impl`.
+    pub fn r#impl(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.impl") }, message)
+    }
+    /// Calls `obstacles.Self.in`.
+    pub fn r#in(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.in", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.let`.
+    pub fn r#let(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.let") }, message)
+    }
+    /// Calls `obstacles.Self.loop`.
+    pub fn r#loop(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.loop") }, message)
+    }
+    /// Calls `obstacles.Self.match`.
+    pub fn r#match(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.match", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.mod`.
+    pub fn r#mod(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.mod") }, message)
+    }
+    /// Calls `obstacles.Self.move`.
+    pub fn r#move(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.move", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.mut`.
+    pub fn r#mut(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.mut") }, message)
+    }
+    /// Calls `obstacles.Self.pub`.
+    pub fn r#pub(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.pub") }, message)
+    }
+    /// Calls `obstacles.Self.ref`.
+    pub fn r#ref(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.ref", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.return`.
+    pub fn r#return(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.return") }, message)
+    }
+    /// Calls `obstacles.Self.self`.
+    pub fn self_(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.self", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.Self`.
+    pub fn self_2(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.Self") }, message)
+    }
+    /// Calls `obstacles.Self.static`.
+    pub fn r#static(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.static") }, message)
+    }
+    /// Calls `obstacles.Self.struct`.
+    pub fn r#struct(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.struct", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.super`.
+    pub fn super_(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.super") }, message)
+    }
+    /// Calls `obstacles.Self.trait`.
+    pub fn r#trait(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.trait", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.true`.
+    pub fn r#true(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.true") }, message)
+    }
+    /// Calls `obstacles.Self.type`.
+    pub fn r#type(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.type") }, message)
+    }
+    /// Calls `obstacles.Self.unsafe`.
+    pub fn r#unsafe(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.unsafe", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.use`.
+    pub fn r#use(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.use") }, message)
+    }
+    /// Calls `obstacles.Self.where`.
+    pub fn r#where(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.where", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.while`.
+    pub fn r#while(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.while") }, message)
+    }
+    /// Calls `obstacles.Self.async`.
+    pub fn r#async(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.async") }, message)
+    }
+    /// Calls `obstacles.Self.await`.
+    pub fn r#await(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.await", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.dyn`.
+    pub fn r#dyn(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.dyn") }, message)
+    }
+    /// Calls `obstacles.Self.abstract`.
+    pub fn r#abstract(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.abstract", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.become`.
+    pub fn r#become(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.become") }, message)
+    }
+    /// Calls `obstacles.Self.box`.
+    pub fn r#box(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.box") }, message)
+    }
+    /// Calls `obstacles.Self.do`.
+    pub fn r#do(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.do", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.final`.
+    pub fn r#final(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.final") }, message)
+    }
+    /// Calls `obstacles.Self.macro`.
+    pub fn r#macro(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.macro", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.override`.
+    pub fn r#override(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.override") }, message)
+    }
+    /// Calls `obstacles.Self.priv`.
+    pub fn r#priv(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.priv") }, message)
+    }
+    /// Calls `obstacles.Self.typeof`.
+    pub fn r#typeof(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.typeof", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.unsized`.
+    pub fn r#unsized(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.unsized") }, message)
+    }
+    /// Calls `obstacles.Self.virtual`.
+    pub fn r#virtual(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.virtual", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.yield`.
+    pub fn r#yield(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.yield") }, message)
+    }
+    /// Calls `obstacles.Self.try`.
+    pub fn r#try(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.try") }, message)
+    }
+    /// Calls `obstacles.Self.gen`.
+    pub fn r#gen(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.gen", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.union`.
+    pub fn union(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.union") }, message)
+    }
+    /// Calls `obstacles.Self.raw`.
+    pub fn raw(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.raw", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.safe`.
+    pub fn safe(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.safe") }, message)
+    }
+    /// Calls `obstacles.Self.auto`.
+    pub fn auto(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.auto") }, message)
+    }
+    /// Calls `obstacles.Self.default`.
+    pub fn default(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.default", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.macro_rules`.
+    pub fn macro_rules(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.macro_rules") }, message)
+    }
+    /// Calls `obstacles.Self.Result`.
+    pub fn result(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.Result", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.Option`.
+    pub fn option(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.Option") }, message)
+    }
+    /// Calls `obstacles.Self.String`.
+    pub fn string(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.String") }, message)
+    }
+    /// Calls `obstacles.Self.Vec`.
+    pub fn vec(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.Vec", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.Box`.
+    pub fn box_2(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.Box") }, message)
+    }
+    /// Calls `obstacles.Self.Ok`.
+    pub fn ok(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.Ok", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.Err`.
+    pub fn err(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.Err") }, message)
+    }
+    /// Calls `obstacles.Self.Some`.
+    pub fn some(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.Some") }, message)
+    }
+    /// Calls `obstacles.Self.None`.
+    pub fn none(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.None", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.Default`.
+    pub fn default_2(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.Default") }, message)
+    }
+    /// Calls `obstacles.Self.Clone`.
+    pub fn clone_2(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.Clone", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.Copy`.
+    pub fn copy(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.Copy") }, message)
+    }
+    /// Calls `obstacles.Self.Debug`.
+    pub fn debug(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.Debug") }, message)
+    }
+    /// Calls `obstacles.Self.PartialEq`.
+    pub fn partial_eq(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.PartialEq", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.Eq`.
+    pub fn eq(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.Eq") }, message)
+    }
+    /// Calls `obstacles.Self.Hash`.
+    pub fn hash(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.Hash", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.Send`.
+    pub fn send(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.Send") }, message)
+    }
+    /// Calls `obstacles.Self.Sync`.
+    pub fn sync(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.Sync") }, message)
+    }
+    /// Calls `obstacles.Self.Sized`.
+    pub fn sized(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.Sized", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.Drop`.
+    pub fn drop_2(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.Drop") }, message)
+    }
+    /// Calls `obstacles.Self.Fn`.
+    pub fn fn_2(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.Fn", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.Future`.
+    pub fn future(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.Future") }, message)
+    }
+    /// Calls `obstacles.Self.Arc`.
+    pub fn arc(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.Arc") }, message)
+    }
+    /// Calls `obstacles.Self.Into`.
+    pub fn into_2(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.Into", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.From`.
+    pub fn from(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.From") }, message)
+    }
+    /// Calls `obstacles.Self.Iterator`.
+    pub fn iterator(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.Iterator", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.Message`.
+    pub fn message_2(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.Message") }, message)
+    }
+    /// Calls `obstacles.Self.Value`.
+    pub fn value_2(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.Value") }, message)
+    }
+    /// Calls `obstacles.Self.Inline`.
+    pub fn inline(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.Inline", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.Field`.
+    pub fn field(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.Field") }, message)
+    }
+    /// Calls `obstacles.Self.Writer`.
+    pub fn writer_2(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.Writer", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.Reader`.
+    pub fn reader(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.Reader") }, message)
+    }
+    /// Calls `obstacles.Self.Table`.
+    pub fn table_2(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.Table") }, message)
+    }
+    /// Calls `obstacles.Self.At`.
+    pub fn at_2(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.At", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.Offset`.
+    pub fn offset(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.Offset") }, message)
+    }
+    /// Calls `obstacles.Self.Method`.
+    pub fn method(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.Method", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.Caller`.
+    pub fn caller_2(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.Caller") }, message)
+    }
+    /// Calls `obstacles.Self.Uuid`.
+    pub fn uuid(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.Uuid") }, message)
+    }
+    /// Calls `obstacles.Self.BTreeMap`.
+    pub fn b_tree_map(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.BTreeMap", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.rt`.
+    pub fn rt(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.rt") }, message)
+    }
+    /// Calls `obstacles.Self.std`.
+    pub fn std(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.std", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.core`.
+    pub fn core(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.core") }, message)
+    }
+    /// Calls `obstacles.Self.alloc`.
+    pub fn alloc(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.alloc") }, message)
+    }
+    /// Calls `obstacles.Self.zlink_runtime`.
+    pub fn zlink_runtime(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.zlink_runtime", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.writer`.
+    pub fn writer(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.writer") }, message)
+    }
+    /// Calls `obstacles.Self.table`.
+    pub fn table(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.table", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.at`.
+    pub fn at(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.at") }, message)
+    }
+    /// Calls `obstacles.Self.f0`.
+    pub fn f0(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.f0") }, message)
+    }
+    /// Calls `obstacles.Self.f1`.
+    pub fn f1(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.f1", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.member`.
+    pub fn member(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.member") }, message)
+    }
+    /// Calls `obstacles.Self.tag`.
+    pub fn tag(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.tag", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.bytes`.
+    pub fn bytes(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.bytes") }, message)
+    }
+    /// Calls `obstacles.Self.number`.
+    pub fn number(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.number") }, message)
+    }
+    /// Calls `obstacles.Self.value`.
+    pub fn value(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.value", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.read`.
+    pub fn read(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.read") }, message)
+    }
+    /// Calls `obstacles.Self.write`.
+    pub fn write(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.write", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.to_bytes`.
+    pub fn to_bytes(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.to_bytes") }, message)
+    }
+    /// Calls `obstacles.Self.from_bytes`.
+    pub fn from_bytes(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.from_bytes") }, message)
+    }
+    /// Calls `obstacles.Self.handler`.
+    pub fn handler(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.handler", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.turn`.
+    pub fn turn(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.turn") }, message)
+    }
+    /// Calls `obstacles.Self.context`.
+    pub fn context(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.context", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.request`.
+    pub fn request(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.request") }, message)
+    }
+    /// Calls `obstacles.Self.message`.
+    pub fn message(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.message") }, message)
+    }
+    /// Calls `obstacles.Self.route`.
+    pub fn route(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.route", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.caller`.
+    pub fn caller(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.caller") }, message)
+    }
+    /// Calls `obstacles.Self.channel`.
+    pub fn channel(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.channel", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.mesh`.
+    pub fn mesh(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.mesh") }, message)
+    }
+    /// Calls `obstacles.Self.rid`.
+    pub fn rid(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.rid") }, message)
+    }
+    /// Calls `obstacles.Self.name`.
+    pub fn name(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.name", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.NAME`.
+    pub fn name_2(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.NAME") }, message)
+    }
+    /// Calls `obstacles.Self.FooBar`.
+    pub fn foo_bar_4(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.FooBar", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.foo_bar`.
+    pub fn foo_bar(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.foo_bar") }, message)
+    }
+    /// Calls `obstacles.Self.fooBar`.
+    pub fn foo_bar_6(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.fooBar") }, message)
+    }
+    /// Calls `obstacles.Self.FOO_BAR`.
+    pub fn foo_bar_3(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.FOO_BAR", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.foo_bar_2`.
+    pub fn foo_bar_2(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.foo_bar_2") }, message)
+    }
+    /// Calls `obstacles.Self.Foo_Bar`.
+    pub fn foo_bar_5(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.Foo_Bar", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.x`.
+    pub fn x(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.x") }, message)
+    }
+    /// Calls `obstacles.Self.X`.
+    pub fn x_2(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.X") }, message)
+    }
+    /// Calls `obstacles.Self.on`.
+    pub fn on(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.on", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.clone`.
+    pub fn clone(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.clone") }, message)
+    }
+    /// Calls `obstacles.Self.into`.
+    pub fn into(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.into", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.poll`.
+    pub fn poll(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.poll") }, message)
+    }
+    /// Calls `obstacles.Self.unwrap`.
+    pub fn unwrap(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.unwrap") }, message)
+    }
+    /// Calls `obstacles.Self.drop`.
+    pub fn drop(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.drop", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.start`.
+    pub fn start(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.start") }, message)
+    }
+    /// Calls `obstacles.Self.create`.
+    pub fn create_2(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.create", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.activate`.
+    pub fn activate(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.activate") }, message)
+    }
+    /// Calls `obstacles.Self.on_initialize`.
+    pub fn on_initialize_2(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.on_initialize") }, message)
+    }
+    /// Calls `obstacles.Self.on_closing`.
+    pub fn on_closing_2(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.on_closing", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.on_actor_join`.
+    pub fn on_actor_join_2(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.on_actor_join") }, message)
+    }
+    /// Calls `obstacles.Self.on_joined_actor`.
+    pub fn on_joined_actor_2(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.on_joined_actor", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.on_leave_actor`.
+    pub fn on_leave_actor_2(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.on_leave_actor") }, message)
+    }
+    /// Calls `obstacles.Self.on_disconnect_actor`.
+    pub fn on_disconnect_actor_2(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.on_disconnect_actor") }, message)
+    }
+    /// Calls `obstacles.Self.on_create_actor`.
+    pub fn on_create_actor(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.on_create_actor", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.on_relocation_ready_completed`.
+    pub fn on_relocation_ready_completed_2(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.on_relocation_ready_completed") }, message)
+    }
+    /// Calls `obstacles.Self.capture`.
+    pub fn capture_2(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.capture", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.restore`.
+    pub fn restore_2(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.restore") }, message)
+    }
+    /// Calls `obstacles.Self.of`.
+    pub fn of(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.of") }, message)
+    }
+    /// Calls `obstacles.Self.find`.
+    pub fn find(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.find", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.close`.
+    pub fn close(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.close") }, message)
+    }
+    /// Calls `obstacles.Self.release`.
+    pub fn release(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.release", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.get_or_create`.
+    pub fn get_or_create(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.get_or_create") }, message)
+    }
+    /// Calls `obstacles.Self.publish_on`.
+    pub fn publish_on(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.publish_on") }, message)
+    }
+    /// Calls `obstacles.Self.state`.
+    pub fn state(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.state", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.yield_for`.
+    pub fn yield_for(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.yield_for") }, message)
+    }
+    /// Calls `obstacles.Self.spot`.
+    pub fn spot(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.spot", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.tick`.
+    pub fn tick(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.tick") }, message)
+    }
+    /// Calls `obstacles.Self.on_tick`.
+    pub fn on_tick(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.on_tick") }, message)
+    }
+    /// Calls `obstacles.Self.S`.
+    pub fn s(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.S", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.Turn`.
+    pub fn turn_3(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.Turn") }, message)
+    }
+    /// Calls `obstacles.Self.Context`.
+    pub fn context_2(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.spot.request(const { rt::Method::request("obstacles.Self.Context", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.turn_2`.
+    pub fn turn_2(&self, message: String) -> rt::SendCall<String> {
+        self.spot.send(const { rt::Method::send("obstacles.Self.turn_2") }, message)
+    }
+}
+
+/// The stable type of the Spots `type`.
+pub const TYPE_3: rt::SpotType = rt::SpotType::from_static("obstacles.type");
+
+/// The timer `tick` of the Spots `type`.
+pub const TYPE_TICK: rt::TimerName = rt::TimerName::from_static("tick");
+
+/// The timer `on_tick` of the Spots `type`.
+pub const TYPE_ON_TICK: rt::TimerName = rt::TimerName::from_static("on_tick");
+
+/// The timer `type` of the Spots `type`.
+pub const TYPE_TYPE: rt::TimerName = rt::TimerName::from_static("type");
+
+/// What a Spot `type` is made with, and may keep.
+pub type TypeContext = rt::SpotContext<rt::EntrySpot>;
+
+/// A turn of a Spot `type`: what its callbacks may do.
+pub type TypeTurn<'t> = rt::SpotTurn<'t, rt::EntrySpot>;
+
+/// What the Spots `type` do; [`type_spot`] registers them.
+pub trait TypeSpot: rt::Sized + rt::Send + 'static {
+    /// Makes the one of a host, at its start.
+    fn start(context: TypeContext)
+    -> impl rt::Future<Output = rt::Result<Self, rt::HandlerError>> + rt::Send;
+    /// Finishes what making it began. No message comes before.
+    fn on_initialize(&mut self, turn: &mut TypeTurn<'_>)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send {
+        let _ = turn;
+        async { rt::Result::Ok(()) }
+    }
+    /// Ends it: no message comes after. What takes longer than the deadline is cut off.
+    fn on_closing(&mut self, turn: &mut TypeTurn<'_>, reason: rt::CloseReason, deadline: rt::Instant)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send {
+        let _ = (turn, reason, deadline);
+        async { rt::Result::Ok(()) }
+    }
+    /// Handles `obstacles.type.start`.
+    fn start_2(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.type.self`.
+    fn self_(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.as` on `foo-bar`.
+    fn r#as(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.break` on `foo-bar`.
+    fn r#break(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.const` on `foo-bar`.
+    fn r#const(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.continue` on `foo-bar`.
+    fn r#continue(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.crate` on `foo-bar`.
+    fn crate_(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.else` on `foo-bar`.
+    fn r#else(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.enum` on `foo-bar`.
+    fn r#enum(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.extern` on `foo-bar`.
+    fn r#extern(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.false` on `foo-bar`.
+    fn r#false(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.fn` on `foo-bar`.
+    fn r#fn(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.for` on `foo-bar`.
+    fn r#for(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.if` on `foo-bar`.
+    fn r#if(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.impl` on `foo-bar`.
+    fn r#impl(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.in` on `foo-bar`.
+    fn r#in(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.let` on `foo-bar`.
+    fn r#let(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.loop` on `foo-bar`.
+    fn r#loop(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.match` on `foo-bar`.
+    fn r#match(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.mod` on `foo-bar`.
+    fn r#mod(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.move` on `foo-bar`.
+    fn r#move(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.mut` on `foo-bar`.
+    fn r#mut(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.pub` on `foo-bar`.
+    fn r#pub(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.ref` on `foo-bar`.
+    fn r#ref(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.return` on `foo-bar`.
+    fn r#return(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Self` on `foo-bar`.
+    fn self_2(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.static` on `foo-bar`.
+    fn r#static(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.struct` on `foo-bar`.
+    fn r#struct(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.super` on `foo-bar`.
+    fn super_(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.trait` on `foo-bar`.
+    fn r#trait(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.true` on `foo-bar`.
+    fn r#true(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.type` on `foo-bar`.
+    fn r#type(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.unsafe` on `foo-bar`.
+    fn r#unsafe(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.use` on `foo-bar`.
+    fn r#use(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.where` on `foo-bar`.
+    fn r#where(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.while` on `foo-bar`.
+    fn r#while(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.async` on `foo-bar`.
+    fn r#async(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.await` on `foo-bar`.
+    fn r#await(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.dyn` on `foo-bar`.
+    fn r#dyn(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.abstract` on `foo-bar`.
+    fn r#abstract(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.become` on `foo-bar`.
+    fn r#become(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.box` on `foo-bar`.
+    fn r#box(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.do` on `foo-bar`.
+    fn r#do(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.final` on `foo-bar`.
+    fn r#final(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.macro` on `foo-bar`.
+    fn r#macro(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.override` on `foo-bar`.
+    fn r#override(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.priv` on `foo-bar`.
+    fn r#priv(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.typeof` on `foo-bar`.
+    fn r#typeof(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.unsized` on `foo-bar`.
+    fn r#unsized(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.virtual` on `foo-bar`.
+    fn r#virtual(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.yield` on `foo-bar`.
+    fn r#yield(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.try` on `foo-bar`.
+    fn r#try(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.gen` on `foo-bar`.
+    fn r#gen(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.union` on `foo-bar`.
+    fn union(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.raw` on `foo-bar`.
+    fn raw(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.safe` on `foo-bar`.
+    fn safe(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.auto` on `foo-bar`.
+    fn auto(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.default` on `foo-bar`.
+    fn default(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.macro_rules` on `foo-bar`.
+    fn macro_rules(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Result` on `foo-bar`.
+    fn result(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Option` on `foo-bar`.
+    fn option(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.String` on `foo-bar`.
+    fn string(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Vec` on `foo-bar`.
+    fn vec(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Box` on `foo-bar`.
+    fn box_2(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Ok` on `foo-bar`.
+    fn ok(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Err` on `foo-bar`.
+    fn err(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Some` on `foo-bar`.
+    fn some(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.None` on `foo-bar`.
+    fn none(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Default` on `foo-bar`.
+    fn default_2(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Clone` on `foo-bar`.
+    fn clone_2(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Copy` on `foo-bar`.
+    fn copy(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Debug` on `foo-bar`.
+    fn debug(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.PartialEq` on `foo-bar`.
+    fn partial_eq(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Eq` on `foo-bar`.
+    fn eq(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Hash` on `foo-bar`.
+    fn hash(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Send` on `foo-bar`.
+    fn send(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Sync` on `foo-bar`.
+    fn sync(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Sized` on `foo-bar`.
+    fn sized(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Drop` on `foo-bar`.
+    fn drop_2(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Fn` on `foo-bar`.
+    fn fn_2(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Future` on `foo-bar`.
+    fn future(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Arc` on `foo-bar`.
+    fn arc(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Into` on `foo-bar`.
+    fn into_2(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.From` on `foo-bar`.
+    fn from(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Iterator` on `foo-bar`.
+    fn iterator(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Message` on `foo-bar`.
+    fn message_2(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Value` on `foo-bar`.
+    fn value_2(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Inline` on `foo-bar`.
+    fn inline(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Field` on `foo-bar`.
+    fn field(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Writer` on `foo-bar`.
+    fn writer_2(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Reader` on `foo-bar`.
+    fn reader(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Table` on `foo-bar`.
+    fn table_2(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.At` on `foo-bar`.
+    fn at_2(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Offset` on `foo-bar`.
+    fn offset(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Method` on `foo-bar`.
+    fn method(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Caller` on `foo-bar`.
+    fn caller_2(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Uuid` on `foo-bar`.
+    fn uuid(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.BTreeMap` on `foo-bar`.
+    fn b_tree_map(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.rt` on `foo-bar`.
+    fn rt(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.std` on `foo-bar`.
+    fn std(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.core` on `foo-bar`.
+    fn core(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.alloc` on `foo-bar`.
+    fn alloc(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.zlink_runtime` on `foo-bar`.
+    fn zlink_runtime(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.writer` on `foo-bar`.
+    fn writer(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.table` on `foo-bar`.
+    fn table(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.at` on `foo-bar`.
+    fn at(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.f0` on `foo-bar`.
+    fn f0(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.f1` on `foo-bar`.
+    fn f1(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.member` on `foo-bar`.
+    fn member(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.tag` on `foo-bar`.
+    fn tag(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.bytes` on `foo-bar`.
+    fn bytes(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.number` on `foo-bar`.
+    fn number(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.value` on `foo-bar`.
+    fn value(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.read` on `foo-bar`.
+    fn read(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.write` on `foo-bar`.
+    fn write(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.to_bytes` on `foo-bar`.
+    fn to_bytes(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.from_bytes` on `foo-bar`.
+    fn from_bytes(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.handler` on `foo-bar`.
+    fn handler(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.turn` on `foo-bar`.
+    fn turn(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.context` on `foo-bar`.
+    fn context(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.request` on `foo-bar`.
+    fn request(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.message` on `foo-bar`.
+    fn message(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.route` on `foo-bar`.
+    fn route(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.caller` on `foo-bar`.
+    fn caller(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.channel` on `foo-bar`.
+    fn channel(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.mesh` on `foo-bar`.
+    fn mesh(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.rid` on `foo-bar`.
+    fn rid(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.name` on `foo-bar`.
+    fn name(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.NAME` on `foo-bar`.
+    fn name_2(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.FooBar` on `foo-bar`.
+    fn foo_bar_4(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.foo_bar` on `foo-bar`.
+    fn foo_bar(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.fooBar` on `foo-bar`.
+    fn foo_bar_6(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.FOO_BAR` on `foo-bar`.
+    fn foo_bar_3(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.foo_bar_2` on `foo-bar`.
+    fn foo_bar_2(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Foo_Bar` on `foo-bar`.
+    fn foo_bar_5(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.x` on `foo-bar`.
+    fn x(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.X` on `foo-bar`.
+    fn x_2(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.on` on `foo-bar`.
+    fn on(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.clone` on `foo-bar`.
+    fn clone(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.into` on `foo-bar`.
+    fn into(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.poll` on `foo-bar`.
+    fn poll(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.unwrap` on `foo-bar`.
+    fn unwrap(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.drop` on `foo-bar`.
+    fn drop(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.create` on `foo-bar`.
+    fn create(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.activate` on `foo-bar`.
+    fn activate(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.on_initialize` on `foo-bar`.
+    fn on_initialize_2(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.on_closing` on `foo-bar`.
+    fn on_closing_2(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.on_actor_join` on `foo-bar`.
+    fn on_actor_join(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.on_joined_actor` on `foo-bar`.
+    fn on_joined_actor_2(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.on_leave_actor` on `foo-bar`.
+    fn on_leave_actor_2(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.on_disconnect_actor` on `foo-bar`.
+    fn on_disconnect_actor_2(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.on_create_actor` on `foo-bar`.
+    fn on_create_actor_2(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.on_relocation_ready_completed` on `foo-bar`.
+    fn on_relocation_ready_completed(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.capture` on `foo-bar`.
+    fn capture(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.restore` on `foo-bar`.
+    fn restore(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.of` on `foo-bar`.
+    fn of(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.find` on `foo-bar`.
+    fn find(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.close` on `foo-bar`.
+    fn close(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.release` on `foo-bar`.
+    fn release(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.get_or_create` on `foo-bar`.
+    fn get_or_create(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.publish_on` on `foo-bar`.
+    fn publish_on(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.state` on `foo-bar`.
+    fn state(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.yield_for` on `foo-bar`.
+    fn yield_for(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.spot` on `foo-bar`.
+    fn spot(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.tick` on `foo-bar`.
+    fn tick(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.on_tick` on `foo-bar`.
+    fn on_tick(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.S` on `foo-bar`.
+    fn s(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Turn` on `foo-bar`.
+    fn turn_3(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.Context` on `foo-bar`.
+    fn context_2(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles what is published as `obstacles.type.turn_2` on `foo-bar`.
+    fn turn_2(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `tick`.
+    fn on_tick_2(&mut self, turn: &mut TypeTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `on_tick`.
+    fn on_on_tick(&mut self, turn: &mut TypeTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `type`.
+    fn on_type(&mut self, turn: &mut TypeTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+}
+
+/// Registers the Spots `type`, each an `S`.
+pub fn type_spot<S: TypeSpot>() -> rt::SpotFactory {
+    rt::SpotFactory::entry(TYPE_3, <S as TypeSpot>::start)
+        .initialize(<S as TypeSpot>::on_initialize)
+        .closing(<S as TypeSpot>::on_closing)
+        .send("obstacles.type.start", <S as TypeSpot>::start_2)
+        .send("obstacles.type.self", <S as TypeSpot>::self_)
+        .subscribe("foo-bar", "a\"b\\as", "obstacles.type.as", <S as TypeSpot>::r#as)
+        .subscribe("foo-bar", "a\"b\\break", "obstacles.type.break", <S as TypeSpot>::r#break)
+        .subscribe("foo-bar", "a\"b\\const", "obstacles.type.const", <S as TypeSpot>::r#const)
+        .subscribe("foo-bar", "a\"b\\continue", "obstacles.type.continue", <S as TypeSpot>::r#continue)
+        .subscribe("foo-bar", "a\"b\\crate", "obstacles.type.crate", <S as TypeSpot>::crate_)
+        .subscribe("foo-bar", "a\"b\\else", "obstacles.type.else", <S as TypeSpot>::r#else)
+        .subscribe("foo-bar", "a\"b\\enum", "obstacles.type.enum", <S as TypeSpot>::r#enum)
+        .subscribe("foo-bar", "a\"b\\extern", "obstacles.type.extern", <S as TypeSpot>::r#extern)
+        .subscribe("foo-bar", "a\"b\\false", "obstacles.type.false", <S as TypeSpot>::r#false)
+        .subscribe("foo-bar", "a\"b\\fn", "obstacles.type.fn", <S as TypeSpot>::r#fn)
+        .subscribe("foo-bar", "a\"b\\for", "obstacles.type.for", <S as TypeSpot>::r#for)
+        .subscribe("foo-bar", "a\"b\\if", "obstacles.type.if", <S as TypeSpot>::r#if)
+        .subscribe("foo-bar", "a\"b\\impl", "obstacles.type.impl", <S as TypeSpot>::r#impl)
+        .subscribe("foo-bar", "a\"b\\in", "obstacles.type.in", <S as TypeSpot>::r#in)
+        .subscribe("foo-bar", "a\"b\\let", "obstacles.type.let", <S as TypeSpot>::r#let)
+        .subscribe("foo-bar", "a\"b\\loop", "obstacles.type.loop", <S as TypeSpot>::r#loop)
+        .subscribe("foo-bar", "a\"b\\match", "obstacles.type.match", <S as TypeSpot>::r#match)
+        .subscribe("foo-bar", "a\"b\\mod", "obstacles.type.mod", <S as TypeSpot>::r#mod)
+        .subscribe("foo-bar", "a\"b\\move", "obstacles.type.move", <S as TypeSpot>::r#move)
+        .subscribe("foo-bar", "a\"b\\mut", "obstacles.type.mut", <S as TypeSpot>::r#mut)
+        .subscribe("foo-bar", "a\"b\\pub", "obstacles.type.pub", <S as TypeSpot>::r#pub)
+        .subscribe("foo-bar", "a\"b\\ref", "obstacles.type.ref", <S as TypeSpot>::r#ref)
+        .subscribe("foo-bar", "a\"b\\return", "obstacles.type.return", <S as TypeSpot>::r#return)
+        .subscribe("foo-bar", "a\"b\\Self", "obstacles.type.Self", <S as TypeSpot>::self_2)
+        .subscribe("foo-bar", "a\"b\\static", "obstacles.type.static", <S as TypeSpot>::r#static)
+        .subscribe("foo-bar", "a\"b\\struct", "obstacles.type.struct", <S as TypeSpot>::r#struct)
+        .subscribe("foo-bar", "a\"b\\super", "obstacles.type.super", <S as TypeSpot>::super_)
+        .subscribe("foo-bar", "a\"b\\trait", "obstacles.type.trait", <S as TypeSpot>::r#trait)
+        .subscribe("foo-bar", "a\"b\\true", "obstacles.type.true", <S as TypeSpot>::r#true)
+        .subscribe("foo-bar", "a\"b\\type", "obstacles.type.type", <S as TypeSpot>::r#type)
+        .subscribe("foo-bar", "a\"b\\unsafe", "obstacles.type.unsafe", <S as TypeSpot>::r#unsafe)
+        .subscribe("foo-bar", "a\"b\\use", "obstacles.type.use", <S as TypeSpot>::r#use)
+        .subscribe("foo-bar", "a\"b\\where", "obstacles.type.where", <S as TypeSpot>::r#where)
+        .subscribe("foo-bar", "a\"b\\while", "obstacles.type.while", <S as TypeSpot>::r#while)
+        .subscribe("foo-bar", "a\"b\\async", "obstacles.type.async", <S as TypeSpot>::r#async)
+        .subscribe("foo-bar", "a\"b\\await", "obstacles.type.await", <S as TypeSpot>::r#await)
+        .subscribe("foo-bar", "a\"b\\dyn", "obstacles.type.dyn", <S as TypeSpot>::r#dyn)
+        .subscribe("foo-bar", "a\"b\\abstract", "obstacles.type.abstract", <S as TypeSpot>::r#abstract)
+        .subscribe("foo-bar", "a\"b\\become", "obstacles.type.become", <S as TypeSpot>::r#become)
+        .subscribe("foo-bar", "a\"b\\box", "obstacles.type.box", <S as TypeSpot>::r#box)
+        .subscribe("foo-bar", "a\"b\\do", "obstacles.type.do", <S as TypeSpot>::r#do)
+        .subscribe("foo-bar", "a\"b\\final", "obstacles.type.final", <S as TypeSpot>::r#final)
+        .subscribe("foo-bar", "a\"b\\macro", "obstacles.type.macro", <S as TypeSpot>::r#macro)
+        .subscribe("foo-bar", "a\"b\\override", "obstacles.type.override", <S as TypeSpot>::r#override)
+        .subscribe("foo-bar", "a\"b\\priv", "obstacles.type.priv", <S as TypeSpot>::r#priv)
+        .subscribe("foo-bar", "a\"b\\typeof", "obstacles.type.typeof", <S as TypeSpot>::r#typeof)
+        .subscribe("foo-bar", "a\"b\\unsized", "obstacles.type.unsized", <S as TypeSpot>::r#unsized)
+        .subscribe("foo-bar", "a\"b\\virtual", "obstacles.type.virtual", <S as TypeSpot>::r#virtual)
+        .subscribe("foo-bar", "a\"b\\yield", "obstacles.type.yield", <S as TypeSpot>::r#yield)
+        .subscribe("foo-bar", "a\"b\\try", "obstacles.type.try", <S as TypeSpot>::r#try)
+        .subscribe("foo-bar", "a\"b\\gen", "obstacles.type.gen", <S as TypeSpot>::r#gen)
+        .subscribe("foo-bar", "a\"b\\union", "obstacles.type.union", <S as TypeSpot>::union)
+        .subscribe("foo-bar", "a\"b\\raw", "obstacles.type.raw", <S as TypeSpot>::raw)
+        .subscribe("foo-bar", "a\"b\\safe", "obstacles.type.safe", <S as TypeSpot>::safe)
+        .subscribe("foo-bar", "a\"b\\auto", "obstacles.type.auto", <S as TypeSpot>::auto)
+        .subscribe("foo-bar", "a\"b\\default", "obstacles.type.default", <S as TypeSpot>::default)
+        .subscribe("foo-bar", "a\"b\\macro_rules", "obstacles.type.macro_rules", <S as TypeSpot>::macro_rules)
+        .subscribe("foo-bar", "a\"b\\Result", "obstacles.type.Result", <S as TypeSpot>::result)
+        .subscribe("foo-bar", "a\"b\\Option", "obstacles.type.Option", <S as TypeSpot>::option)
+        .subscribe("foo-bar", "a\"b\\String", "obstacles.type.String", <S as TypeSpot>::string)
+        .subscribe("foo-bar", "a\"b\\Vec", "obstacles.type.Vec", <S as TypeSpot>::vec)
+        .subscribe("foo-bar", "a\"b\\Box", "obstacles.type.Box", <S as TypeSpot>::box_2)
+        .subscribe("foo-bar", "a\"b\\Ok", "obstacles.type.Ok", <S as TypeSpot>::ok)
+        .subscribe("foo-bar", "a\"b\\Err", "obstacles.type.Err", <S as TypeSpot>::err)
+        .subscribe("foo-bar", "a\"b\\Some", "obstacles.type.Some", <S as TypeSpot>::some)
+        .subscribe("foo-bar", "a\"b\\None", "obstacles.type.None", <S as TypeSpot>::none)
+        .subscribe("foo-bar", "a\"b\\Default", "obstacles.type.Default", <S as TypeSpot>::default_2)
+        .subscribe("foo-bar", "a\"b\\Clone", "obstacles.type.Clone", <S as TypeSpot>::clone_2)
+        .subscribe("foo-bar", "a\"b\\Copy", "obstacles.type.Copy", <S as TypeSpot>::copy)
+        .subscribe("foo-bar", "a\"b\\Debug", "obstacles.type.Debug", <S as TypeSpot>::debug)
+        .subscribe("foo-bar", "a\"b\\PartialEq", "obstacles.type.PartialEq", <S as TypeSpot>::partial_eq)
+        .subscribe("foo-bar", "a\"b\\Eq", "obstacles.type.Eq", <S as TypeSpot>::eq)
+        .subscribe("foo-bar", "a\"b\\Hash", "obstacles.type.Hash", <S as TypeSpot>::hash)
+        .subscribe("foo-bar", "a\"b\\Send", "obstacles.type.Send", <S as TypeSpot>::send)
+        .subscribe("foo-bar", "a\"b\\Sync", "obstacles.type.Sync", <S as TypeSpot>::sync)
+        .subscribe("foo-bar", "a\"b\\Sized", "obstacles.type.Sized", <S as TypeSpot>::sized)
+        .subscribe("foo-bar", "a\"b\\Drop", "obstacles.type.Drop", <S as TypeSpot>::drop_2)
+        .subscribe("foo-bar", "a\"b\\Fn", "obstacles.type.Fn", <S as TypeSpot>::fn_2)
+        .subscribe("foo-bar", "a\"b\\Future", "obstacles.type.Future", <S as TypeSpot>::future)
+        .subscribe("foo-bar", "a\"b\\Arc", "obstacles.type.Arc", <S as TypeSpot>::arc)
+        .subscribe("foo-bar", "a\"b\\Into", "obstacles.type.Into", <S as TypeSpot>::into_2)
+        .subscribe("foo-bar", "a\"b\\From", "obstacles.type.From", <S as TypeSpot>::from)
+        .subscribe("foo-bar", "a\"b\\Iterator", "obstacles.type.Iterator", <S as TypeSpot>::iterator)
+        .subscribe("foo-bar", "a\"b\\Message", "obstacles.type.Message", <S as TypeSpot>::message_2)
+        .subscribe("foo-bar", "a\"b\\Value", "obstacles.type.Value", <S as TypeSpot>::value_2)
+        .subscribe("foo-bar", "a\"b\\Inline", "obstacles.type.Inline", <S as TypeSpot>::inline)
+        .subscribe("foo-bar", "a\"b\\Field", "obstacles.type.Field", <S as TypeSpot>::field)
+        .subscribe("foo-bar", "a\"b\\Writer", "obstacles.type.Writer", <S as TypeSpot>::writer_2)
+        .subscribe("foo-bar", "a\"b\\Reader", "obstacles.type.Reader", <S as TypeSpot>::reader)
+        .subscribe("foo-bar", "a\"b\\Table", "obstacles.type.Table", <S as TypeSpot>::table_2)
+        .subscribe("foo-bar", "a\"b\\At", "obstacles.type.At", <S as TypeSpot>::at_2)
+        .subscribe("foo-bar", "a\"b\\Offset", "obstacles.type.Offset", <S as TypeSpot>::offset)
+        .subscribe("foo-bar", "a\"b\\Method", "obstacles.type.Method", <S as TypeSpot>::method)
+        .subscribe("foo-bar", "a\"b\\Caller", "obstacles.type.Caller", <S as TypeSpot>::caller_2)
+        .subscribe("foo-bar", "a\"b\\Uuid", "obstacles.type.Uuid", <S as TypeSpot>::uuid)
+        .subscribe("foo-bar", "a\"b\\BTreeMap", "obstacles.type.BTreeMap", <S as TypeSpot>::b_tree_map)
+        .subscribe("foo-bar", "a\"b\\rt", "obstacles.type.rt", <S as TypeSpot>::rt)
+        .subscribe("foo-bar", "a\"b\\std", "obstacles.type.std", <S as TypeSpot>::std)
+        .subscribe("foo-bar", "a\"b\\core", "obstacles.type.core", <S as TypeSpot>::core)
+        .subscribe("foo-bar", "a\"b\\alloc", "obstacles.type.alloc", <S as TypeSpot>::alloc)
+        .subscribe("foo-bar", "a\"b\\zlink_runtime", "obstacles.type.zlink_runtime", <S as TypeSpot>::zlink_runtime)
+        .subscribe("foo-bar", "a\"b\\writer", "obstacles.type.writer", <S as TypeSpot>::writer)
+        .subscribe("foo-bar", "a\"b\\table", "obstacles.type.table", <S as TypeSpot>::table)
+        .subscribe("foo-bar", "a\"b\\at", "obstacles.type.at", <S as TypeSpot>::at)
+        .subscribe("foo-bar", "a\"b\\f0", "obstacles.type.f0", <S as TypeSpot>::f0)
+        .subscribe("foo-bar", "a\"b\\f1", "obstacles.type.f1", <S as TypeSpot>::f1)
+        .subscribe("foo-bar", "a\"b\\member", "obstacles.type.member", <S as TypeSpot>::member)
+        .subscribe("foo-bar", "a\"b\\tag", "obstacles.type.tag", <S as TypeSpot>::tag)
+        .subscribe("foo-bar", "a\"b\\bytes", "obstacles.type.bytes", <S as TypeSpot>::bytes)
+        .subscribe("foo-bar", "a\"b\\number", "obstacles.type.number", <S as TypeSpot>::number)
+        .subscribe("foo-bar", "a\"b\\value", "obstacles.type.value", <S as TypeSpot>::value)
+        .subscribe("foo-bar", "a\"b\\read", "obstacles.type.read", <S as TypeSpot>::read)
+        .subscribe("foo-bar", "a\"b\\write", "obstacles.type.write", <S as TypeSpot>::write)
+        .subscribe("foo-bar", "a\"b\\to_bytes", "obstacles.type.to_bytes", <S as TypeSpot>::to_bytes)
+        .subscribe("foo-bar", "a\"b\\from_bytes", "obstacles.type.from_bytes", <S as TypeSpot>::from_bytes)
+        .subscribe("foo-bar", "a\"b\\handler", "obstacles.type.handler", <S as TypeSpot>::handler)
+        .subscribe("foo-bar", "a\"b\\turn", "obstacles.type.turn", <S as TypeSpot>::turn)
+        .subscribe("foo-bar", "a\"b\\context", "obstacles.type.context", <S as TypeSpot>::context)
+        .subscribe("foo-bar", "a\"b\\request", "obstacles.type.request", <S as TypeSpot>::request)
+        .subscribe("foo-bar", "a\"b\\message", "obstacles.type.message", <S as TypeSpot>::message)
+        .subscribe("foo-bar", "a\"b\\route", "obstacles.type.route", <S as TypeSpot>::route)
+        .subscribe("foo-bar", "a\"b\\caller", "obstacles.type.caller", <S as TypeSpot>::caller)
+        .subscribe("foo-bar", "a\"b\\channel", "obstacles.type.channel", <S as TypeSpot>::channel)
+        .subscribe("foo-bar", "a\"b\\mesh", "obstacles.type.mesh", <S as TypeSpot>::mesh)
+        .subscribe("foo-bar", "a\"b\\rid", "obstacles.type.rid", <S as TypeSpot>::rid)
+        .subscribe("foo-bar", "a\"b\\name", "obstacles.type.name", <S as TypeSpot>::name)
+        .subscribe("foo-bar", "a\"b\\NAME", "obstacles.type.NAME", <S as TypeSpot>::name_2)
+        .subscribe("foo-bar", "a\"b\\FooBar", "obstacles.type.FooBar", <S as TypeSpot>::foo_bar_4)
+        .subscribe("foo-bar", "a\"b\\foo_bar", "obstacles.type.foo_bar", <S as TypeSpot>::foo_bar)
+        .subscribe("foo-bar", "a\"b\\fooBar", "obstacles.type.fooBar", <S as TypeSpot>::foo_bar_6)
+        .subscribe("foo-bar", "a\"b\\FOO_BAR", "obstacles.type.FOO_BAR", <S as TypeSpot>::foo_bar_3)
+        .subscribe("foo-bar", "a\"b\\foo_bar_2", "obstacles.type.foo_bar_2", <S as TypeSpot>::foo_bar_2)
+        .subscribe("foo-bar", "a\"b\\Foo_Bar", "obstacles.type.Foo_Bar", <S as TypeSpot>::foo_bar_5)
+        .subscribe("foo-bar", "a\"b\\x", "obstacles.type.x", <S as TypeSpot>::x)
+        .subscribe("foo-bar", "a\"b\\X", "obstacles.type.X", <S as TypeSpot>::x_2)
+        .subscribe("foo-bar", "a\"b\\on", "obstacles.type.on", <S as TypeSpot>::on)
+        .subscribe("foo-bar", "a\"b\\clone", "obstacles.type.clone", <S as TypeSpot>::clone)
+        .subscribe("foo-bar", "a\"b\\into", "obstacles.type.into", <S as TypeSpot>::into)
+        .subscribe("foo-bar", "a\"b\\poll", "obstacles.type.poll", <S as TypeSpot>::poll)
+        .subscribe("foo-bar", "a\"b\\unwrap", "obstacles.type.unwrap", <S as TypeSpot>::unwrap)
+        .subscribe("foo-bar", "a\"b\\drop", "obstacles.type.drop", <S as TypeSpot>::drop)
+        .subscribe("foo-bar", "a\"b\\create", "obstacles.type.create", <S as TypeSpot>::create)
+        .subscribe("foo-bar", "a\"b\\activate", "obstacles.type.activate", <S as TypeSpot>::activate)
+        .subscribe("foo-bar", "a\"b\\on_initialize", "obstacles.type.on_initialize", <S as TypeSpot>::on_initialize_2)
+        .subscribe("foo-bar", "a\"b\\on_closing", "obstacles.type.on_closing", <S as TypeSpot>::on_closing_2)
+        .subscribe("foo-bar", "a\"b\\on_actor_join", "obstacles.type.on_actor_join", <S as TypeSpot>::on_actor_join)
+        .subscribe("foo-bar", "a\"b\\on_joined_actor", "obstacles.type.on_joined_actor", <S as TypeSpot>::on_joined_actor_2)
+        .subscribe("foo-bar", "a\"b\\on_leave_actor", "obstacles.type.on_leave_actor", <S as TypeSpot>::on_leave_actor_2)
+        .subscribe("foo-bar", "a\"b\\on_disconnect_actor", "obstacles.type.on_disconnect_actor", <S as TypeSpot>::on_disconnect_actor_2)
+        .subscribe("foo-bar", "a\"b\\on_create_actor", "obstacles.type.on_create_actor", <S as TypeSpot>::on_create_actor_2)
+        .subscribe("foo-bar", "a\"b\\on_relocation_ready_completed", "obstacles.type.on_relocation_ready_completed", <S as TypeSpot>::on_relocation_ready_completed)
+        .subscribe("foo-bar", "a\"b\\capture", "obstacles.type.capture", <S as TypeSpot>::capture)
+        .subscribe("foo-bar", "a\"b\\restore", "obstacles.type.restore", <S as TypeSpot>::restore)
+        .subscribe("foo-bar", "a\"b\\of", "obstacles.type.of", <S as TypeSpot>::of)
+        .subscribe("foo-bar", "a\"b\\find", "obstacles.type.find", <S as TypeSpot>::find)
+        .subscribe("foo-bar", "a\"b\\close", "obstacles.type.close", <S as TypeSpot>::close)
+        .subscribe("foo-bar", "a\"b\\release", "obstacles.type.release", <S as TypeSpot>::release)
+        .subscribe("foo-bar", "a\"b\\get_or_create", "obstacles.type.get_or_create", <S as TypeSpot>::get_or_create)
+        .subscribe("foo-bar", "a\"b\\publish_on", "obstacles.type.publish_on", <S as TypeSpot>::publish_on)
+        .subscribe("foo-bar", "a\"b\\state", "obstacles.type.state", <S as TypeSpot>::state)
+        .subscribe("foo-bar", "a\"b\\yield_for", "obstacles.type.yield_for", <S as TypeSpot>::yield_for)
+        .subscribe("foo-bar", "a\"b\\spot", "obstacles.type.spot", <S as TypeSpot>::spot)
+        .subscribe("foo-bar", "a\"b\\tick", "obstacles.type.tick", <S as TypeSpot>::tick)
+        .subscribe("foo-bar", "a\"b\\on_tick", "obstacles.type.on_tick", <S as TypeSpot>::on_tick)
+        .subscribe("foo-bar", "a\"b\\S", "obstacles.type.S", <S as TypeSpot>::s)
+        .subscribe("foo-bar", "a\"b\\Turn", "obstacles.type.Turn", <S as TypeSpot>::turn_3)
+        .subscribe("foo-bar", "a\"b\\Context", "obstacles.type.Context", <S as TypeSpot>::context_2)
+        .subscribe("foo-bar", "a\"b\\turn_2", "obstacles.type.turn_2", <S as TypeSpot>::turn_2)
+        .timer("tick", <S as TypeSpot>::on_tick_2)
+        .timer("on_tick", <S as TypeSpot>::on_on_tick)
+        .timer("type", <S as TypeSpot>::on_type)
+        .build()
+}
+
+/// Calls the Spots `type`, from `caller`.
+pub fn type_spots(caller: &impl rt::Caller) -> TypeSpots {
+    TypeSpots { route: rt::SpotRoute::new(caller, TYPE_3) }
+}
+
+/// Calls the Spots `type`; [`type_spots`] makes one.
+#[derive(Clone, Debug)]
+pub struct TypeSpots { route: rt::SpotRoute }
+
+impl TypeSpots {
+    /// The Spot of that ID, wherever it lives. An ID that is none is an error of each call.
+    pub fn of(&self, id: impl rt::AsRef<str>) -> TypeSpotClient {
+        TypeSpotClient { spot: self.route.of(id) }
+    }
+    /// Publishes `obstacles.type.as` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_as(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\as", "obstacles.type.as", message)
+    }
+    /// Publishes `obstacles.type.break` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_break(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\break", "obstacles.type.break", message)
+    }
+    /// Publishes `obstacles.type.const` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_const(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\const", "obstacles.type.const", message)
+    }
+    /// Publishes `obstacles.type.continue` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_continue(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\continue", "obstacles.type.continue", message)
+    }
+    /// Publishes `obstacles.type.crate` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_crate_(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\crate", "obstacles.type.crate", message)
+    }
+    /// Publishes `obstacles.type.else` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_else(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\else", "obstacles.type.else", message)
+    }
+    /// Publishes `obstacles.type.enum` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_enum(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\enum", "obstacles.type.enum", message)
+    }
+    /// Publishes `obstacles.type.extern` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_extern(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\extern", "obstacles.type.extern", message)
+    }
+    /// Publishes `obstacles.type.false` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_false(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\false", "obstacles.type.false", message)
+    }
+    /// Publishes `obstacles.type.fn` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_fn(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\fn", "obstacles.type.fn", message)
+    }
+    /// Publishes `obstacles.type.for` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_for(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\for", "obstacles.type.for", message)
+    }
+    /// Publishes `obstacles.type.if` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_if(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\if", "obstacles.type.if", message)
+    }
+    /// Publishes `obstacles.type.impl` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_impl(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\impl", "obstacles.type.impl", message)
+    }
+    /// Publishes `obstacles.type.in` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_in(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\in", "obstacles.type.in", message)
+    }
+    /// Publishes `obstacles.type.let` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_let(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\let", "obstacles.type.let", message)
+    }
+    /// Publishes `obstacles.type.loop` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_loop(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\loop", "obstacles.type.loop", message)
+    }
+    /// Publishes `obstacles.type.match` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_match(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\match", "obstacles.type.match", message)
+    }
+    /// Publishes `obstacles.type.mod` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_mod(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\mod", "obstacles.type.mod", message)
+    }
+    /// Publishes `obstacles.type.move` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_move(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\move", "obstacles.type.move", message)
+    }
+    /// Publishes `obstacles.type.mut` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_mut(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\mut", "obstacles.type.mut", message)
+    }
+    /// Publishes `obstacles.type.pub` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_pub(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\pub", "obstacles.type.pub", message)
+    }
+    /// Publishes `obstacles.type.ref` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_ref(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\ref", "obstacles.type.ref", message)
+    }
+    /// Publishes `obstacles.type.return` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_return(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\return", "obstacles.type.return", message)
+    }
+    /// Publishes `obstacles.type.Self` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_self_2(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\Self", "obstacles.type.Self", message)
+    }
+    /// Publishes `obstacles.type.static` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_static(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\static", "obstacles.type.static", message)
+    }
+    /// Publishes `obstacles.type.struct` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_struct(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\struct", "obstacles.type.struct", message)
+    }
+    /// Publishes `obstacles.type.super` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_super_(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\super", "obstacles.type.super", message)
+    }
+    /// Publishes `obstacles.type.trait` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_trait(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\trait", "obstacles.type.trait", message)
+    }
+    /// Publishes `obstacles.type.true` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_true(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\true", "obstacles.type.true", message)
+    }
+    /// Publishes `obstacles.type.type` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_type(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\type", "obstacles.type.type", message)
+    }
+    /// Publishes `obstacles.type.unsafe` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_unsafe(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\unsafe", "obstacles.type.unsafe", message)
+    }
+    /// Publishes `obstacles.type.use` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_use(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\use", "obstacles.type.use", message)
+    }
+    /// Publishes `obstacles.type.where` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_where(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\where", "obstacles.type.where", message)
+    }
+    /// Publishes `obstacles.type.while` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_while(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\while", "obstacles.type.while", message)
+    }
+    /// Publishes `obstacles.type.async` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_async(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\async", "obstacles.type.async", message)
+    }
+    /// Publishes `obstacles.type.await` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_await(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\await", "obstacles.type.await", message)
+    }
+    /// Publishes `obstacles.type.dyn` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_dyn(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\dyn", "obstacles.type.dyn", message)
+    }
+    /// Publishes `obstacles.type.abstract` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_abstract(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\abstract", "obstacles.type.abstract", message)
+    }
+    /// Publishes `obstacles.type.become` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_become(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\become", "obstacles.type.become", message)
+    }
+    /// Publishes `obstacles.type.box` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_box(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\box", "obstacles.type.box", message)
+    }
+    /// Publishes `obstacles.type.do` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_do(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\do", "obstacles.type.do", message)
+    }
+    /// Publishes `obstacles.type.final` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_final(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\final", "obstacles.type.final", message)
+    }
+    /// Publishes `obstacles.type.macro` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_macro(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\macro", "obstacles.type.macro", message)
+    }
+    /// Publishes `obstacles.type.override` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_override(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\override", "obstacles.type.override", message)
+    }
+    /// Publishes `obstacles.type.priv` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_priv(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\priv", "obstacles.type.priv", message)
+    }
+    /// Publishes `obstacles.type.typeof` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_typeof(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\typeof", "obstacles.type.typeof", message)
+    }
+    /// Publishes `obstacles.type.unsized` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_unsized(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\unsized", "obstacles.type.unsized", message)
+    }
+    /// Publishes `obstacles.type.virtual` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_virtual(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\virtual", "obstacles.type.virtual", message)
+    }
+    /// Publishes `obstacles.type.yield` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_yield(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\yield", "obstacles.type.yield", message)
+    }
+    /// Publishes `obstacles.type.try` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_try(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\try", "obstacles.type.try", message)
+    }
+    /// Publishes `obstacles.type.gen` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_gen(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\gen", "obstacles.type.gen", message)
+    }
+    /// Publishes `obstacles.type.union` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_union(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\union", "obstacles.type.union", message)
+    }
+    /// Publishes `obstacles.type.raw` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_raw(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\raw", "obstacles.type.raw", message)
+    }
+    /// Publishes `obstacles.type.safe` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_safe(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\safe", "obstacles.type.safe", message)
+    }
+    /// Publishes `obstacles.type.auto` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_auto(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\auto", "obstacles.type.auto", message)
+    }
+    /// Publishes `obstacles.type.default` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_default(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\default", "obstacles.type.default", message)
+    }
+    /// Publishes `obstacles.type.macro_rules` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_macro_rules(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\macro_rules", "obstacles.type.macro_rules", message)
+    }
+    /// Publishes `obstacles.type.Result` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_result(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\Result", "obstacles.type.Result", message)
+    }
+    /// Publishes `obstacles.type.Option` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_option(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\Option", "obstacles.type.Option", message)
+    }
+    /// Publishes `obstacles.type.String` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_string(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\String", "obstacles.type.String", message)
+    }
+    /// Publishes `obstacles.type.Vec` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_vec(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\Vec", "obstacles.type.Vec", message)
+    }
+    /// Publishes `obstacles.type.Box` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_box_2(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\Box", "obstacles.type.Box", message)
+    }
+    /// Publishes `obstacles.type.Ok` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_ok(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\Ok", "obstacles.type.Ok", message)
+    }
+    /// Publishes `obstacles.type.Err` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_err(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\Err", "obstacles.type.Err", message)
+    }
+    /// Publishes `obstacles.type.Some` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_some(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\Some", "obstacles.type.Some", message)
+    }
+    /// Publishes `obstacles.type.None` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_none(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\None", "obstacles.type.None", message)
+    }
+    /// Publishes `obstacles.type.Default` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_default_2(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\Default", "obstacles.type.Default", message)
+    }
+    /// Publishes `obstacles.type.Clone` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_clone_2(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\Clone", "obstacles.type.Clone", message)
+    }
+    /// Publishes `obstacles.type.Copy` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_copy(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\Copy", "obstacles.type.Copy", message)
+    }
+    /// Publishes `obstacles.type.Debug` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_debug(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\Debug", "obstacles.type.Debug", message)
+    }
+    /// Publishes `obstacles.type.PartialEq` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_partial_eq(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\PartialEq", "obstacles.type.PartialEq", message)
+    }
+    /// Publishes `obstacles.type.Eq` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_eq(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\Eq", "obstacles.type.Eq", message)
+    }
+    /// Publishes `obstacles.type.Hash` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_hash(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\Hash", "obstacles.type.Hash", message)
+    }
+    /// Publishes `obstacles.type.Send` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_send(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\Send", "obstacles.type.Send", message)
+    }
+    /// Publishes `obstacles.type.Sync` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_sync(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\Sync", "obstacles.type.Sync", message)
+    }
+    /// Publishes `obstacles.type.Sized` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_sized(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\Sized", "obstacles.type.Sized", message)
+    }
+    /// Publishes `obstacles.type.Drop` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_drop_2(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\Drop", "obstacles.type.Drop", message)
+    }
+    /// Publishes `obstacles.type.Fn` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_fn_2(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\Fn", "obstacles.type.Fn", message)
+    }
+    /// Publishes `obstacles.type.Future` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_future(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\Future", "obstacles.type.Future", message)
+    }
+    /// Publishes `obstacles.type.Arc` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_arc(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\Arc", "obstacles.type.Arc", message)
+    }
+    /// Publishes `obstacles.type.Into` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_into_2(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\Into", "obstacles.type.Into", message)
+    }
+    /// Publishes `obstacles.type.From` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_from(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\From", "obstacles.type.From", message)
+    }
+    /// Publishes `obstacles.type.Iterator` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_iterator(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\Iterator", "obstacles.type.Iterator", message)
+    }
+    /// Publishes `obstacles.type.Message` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_message_2(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\Message", "obstacles.type.Message", message)
+    }
+    /// Publishes `obstacles.type.Value` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_value_2(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\Value", "obstacles.type.Value", message)
+    }
+    /// Publishes `obstacles.type.Inline` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_inline(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\Inline", "obstacles.type.Inline", message)
+    }
+    /// Publishes `obstacles.type.Field` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_field(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\Field", "obstacles.type.Field", message)
+    }
+    /// Publishes `obstacles.type.Writer` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_writer_2(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\Writer", "obstacles.type.Writer", message)
+    }
+    /// Publishes `obstacles.type.Reader` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_reader(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\Reader", "obstacles.type.Reader", message)
+    }
+    /// Publishes `obstacles.type.Table` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_table_2(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\Table", "obstacles.type.Table", message)
+    }
+    /// Publishes `obstacles.type.At` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_at_2(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\At", "obstacles.type.At", message)
+    }
+    /// Publishes `obstacles.type.Offset` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_offset(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\Offset", "obstacles.type.Offset", message)
+    }
+    /// Publishes `obstacles.type.Method` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_method(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\Method", "obstacles.type.Method", message)
+    }
+    /// Publishes `obstacles.type.Caller` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_caller_2(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\Caller", "obstacles.type.Caller", message)
+    }
+    /// Publishes `obstacles.type.Uuid` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_uuid(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\Uuid", "obstacles.type.Uuid", message)
+    }
+    /// Publishes `obstacles.type.BTreeMap` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_b_tree_map(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\BTreeMap", "obstacles.type.BTreeMap", message)
+    }
+    /// Publishes `obstacles.type.rt` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_rt(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\rt", "obstacles.type.rt", message)
+    }
+    /// Publishes `obstacles.type.std` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_std(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\std", "obstacles.type.std", message)
+    }
+    /// Publishes `obstacles.type.core` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_core(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\core", "obstacles.type.core", message)
+    }
+    /// Publishes `obstacles.type.alloc` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_alloc(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\alloc", "obstacles.type.alloc", message)
+    }
+    /// Publishes `obstacles.type.zlink_runtime` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_zlink_runtime(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\zlink_runtime", "obstacles.type.zlink_runtime", message)
+    }
+    /// Publishes `obstacles.type.writer` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_writer(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\writer", "obstacles.type.writer", message)
+    }
+    /// Publishes `obstacles.type.table` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_table(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\table", "obstacles.type.table", message)
+    }
+    /// Publishes `obstacles.type.at` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_at(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\at", "obstacles.type.at", message)
+    }
+    /// Publishes `obstacles.type.f0` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_f0(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\f0", "obstacles.type.f0", message)
+    }
+    /// Publishes `obstacles.type.f1` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_f1(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\f1", "obstacles.type.f1", message)
+    }
+    /// Publishes `obstacles.type.member` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_member(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\member", "obstacles.type.member", message)
+    }
+    /// Publishes `obstacles.type.tag` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_tag(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\tag", "obstacles.type.tag", message)
+    }
+    /// Publishes `obstacles.type.bytes` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_bytes(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\bytes", "obstacles.type.bytes", message)
+    }
+    /// Publishes `obstacles.type.number` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_number(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\number", "obstacles.type.number", message)
+    }
+    /// Publishes `obstacles.type.value` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_value(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\value", "obstacles.type.value", message)
+    }
+    /// Publishes `obstacles.type.read` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_read(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\read", "obstacles.type.read", message)
+    }
+    /// Publishes `obstacles.type.write` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_write(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\write", "obstacles.type.write", message)
+    }
+    /// Publishes `obstacles.type.to_bytes` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_to_bytes(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\to_bytes", "obstacles.type.to_bytes", message)
+    }
+    /// Publishes `obstacles.type.from_bytes` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_from_bytes(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\from_bytes", "obstacles.type.from_bytes", message)
+    }
+    /// Publishes `obstacles.type.handler` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_handler(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\handler", "obstacles.type.handler", message)
+    }
+    /// Publishes `obstacles.type.turn` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_turn(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\turn", "obstacles.type.turn", message)
+    }
+    /// Publishes `obstacles.type.context` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_context(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\context", "obstacles.type.context", message)
+    }
+    /// Publishes `obstacles.type.request` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_request(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\request", "obstacles.type.request", message)
+    }
+    /// Publishes `obstacles.type.message` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_message(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\message", "obstacles.type.message", message)
+    }
+    /// Publishes `obstacles.type.route` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_route(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\route", "obstacles.type.route", message)
+    }
+    /// Publishes `obstacles.type.caller` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_caller(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\caller", "obstacles.type.caller", message)
+    }
+    /// Publishes `obstacles.type.channel` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_channel(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\channel", "obstacles.type.channel", message)
+    }
+    /// Publishes `obstacles.type.mesh` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_mesh(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\mesh", "obstacles.type.mesh", message)
+    }
+    /// Publishes `obstacles.type.rid` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_rid(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\rid", "obstacles.type.rid", message)
+    }
+    /// Publishes `obstacles.type.name` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_name(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\name", "obstacles.type.name", message)
+    }
+    /// Publishes `obstacles.type.NAME` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_name_2(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\NAME", "obstacles.type.NAME", message)
+    }
+    /// Publishes `obstacles.type.FooBar` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_foo_bar_4(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\FooBar", "obstacles.type.FooBar", message)
+    }
+    /// Publishes `obstacles.type.foo_bar` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_foo_bar(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\foo_bar", "obstacles.type.foo_bar", message)
+    }
+    /// Publishes `obstacles.type.fooBar` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_foo_bar_6(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\fooBar", "obstacles.type.fooBar", message)
+    }
+    /// Publishes `obstacles.type.FOO_BAR` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_foo_bar_3(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\FOO_BAR", "obstacles.type.FOO_BAR", message)
+    }
+    /// Publishes `obstacles.type.foo_bar_2` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_foo_bar_2(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\foo_bar_2", "obstacles.type.foo_bar_2", message)
+    }
+    /// Publishes `obstacles.type.Foo_Bar` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_foo_bar_5(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\Foo_Bar", "obstacles.type.Foo_Bar", message)
+    }
+    /// Publishes `obstacles.type.x` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_x(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\x", "obstacles.type.x", message)
+    }
+    /// Publishes `obstacles.type.X` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_x_2(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\X", "obstacles.type.X", message)
+    }
+    /// Publishes `obstacles.type.on` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_on(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\on", "obstacles.type.on", message)
+    }
+    /// Publishes `obstacles.type.clone` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_clone(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\clone", "obstacles.type.clone", message)
+    }
+    /// Publishes `obstacles.type.into` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_into(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\into", "obstacles.type.into", message)
+    }
+    /// Publishes `obstacles.type.poll` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_poll(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\poll", "obstacles.type.poll", message)
+    }
+    /// Publishes `obstacles.type.unwrap` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_unwrap(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\unwrap", "obstacles.type.unwrap", message)
+    }
+    /// Publishes `obstacles.type.drop` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_drop(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\drop", "obstacles.type.drop", message)
+    }
+    /// Publishes `obstacles.type.create` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_create(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\create", "obstacles.type.create", message)
+    }
+    /// Publishes `obstacles.type.activate` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_activate(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\activate", "obstacles.type.activate", message)
+    }
+    /// Publishes `obstacles.type.on_initialize` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_on_initialize_2(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\on_initialize", "obstacles.type.on_initialize", message)
+    }
+    /// Publishes `obstacles.type.on_closing` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_on_closing_2(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\on_closing", "obstacles.type.on_closing", message)
+    }
+    /// Publishes `obstacles.type.on_actor_join` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_on_actor_join(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\on_actor_join", "obstacles.type.on_actor_join", message)
+    }
+    /// Publishes `obstacles.type.on_joined_actor` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_on_joined_actor_2(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\on_joined_actor", "obstacles.type.on_joined_actor", message)
+    }
+    /// Publishes `obstacles.type.on_leave_actor` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_on_leave_actor_2(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\on_leave_actor", "obstacles.type.on_leave_actor", message)
+    }
+    /// Publishes `obstacles.type.on_disconnect_actor` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_on_disconnect_actor_2(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\on_disconnect_actor", "obstacles.type.on_disconnect_actor", message)
+    }
+    /// Publishes `obstacles.type.on_create_actor` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_on_create_actor_2(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\on_create_actor", "obstacles.type.on_create_actor", message)
+    }
+    /// Publishes `obstacles.type.on_relocation_ready_completed` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_on_relocation_ready_completed(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\on_relocation_ready_completed", "obstacles.type.on_relocation_ready_completed", message)
+    }
+    /// Publishes `obstacles.type.capture` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_capture(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\capture", "obstacles.type.capture", message)
+    }
+    /// Publishes `obstacles.type.restore` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_restore(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\restore", "obstacles.type.restore", message)
+    }
+    /// Publishes `obstacles.type.of` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_of(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\of", "obstacles.type.of", message)
+    }
+    /// Publishes `obstacles.type.find` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_find(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\find", "obstacles.type.find", message)
+    }
+    /// Publishes `obstacles.type.close` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_close(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\close", "obstacles.type.close", message)
+    }
+    /// Publishes `obstacles.type.release` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_release(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\release", "obstacles.type.release", message)
+    }
+    /// Publishes `obstacles.type.get_or_create` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_get_or_create(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\get_or_create", "obstacles.type.get_or_create", message)
+    }
+    /// Publishes `obstacles.type.publish_on` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_publish_on(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\publish_on", "obstacles.type.publish_on", message)
+    }
+    /// Publishes `obstacles.type.state` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_state(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\state", "obstacles.type.state", message)
+    }
+    /// Publishes `obstacles.type.yield_for` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_yield_for(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\yield_for", "obstacles.type.yield_for", message)
+    }
+    /// Publishes `obstacles.type.spot` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_spot(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\spot", "obstacles.type.spot", message)
+    }
+    /// Publishes `obstacles.type.tick` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_tick(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\tick", "obstacles.type.tick", message)
+    }
+    /// Publishes `obstacles.type.on_tick` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_on_tick(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\on_tick", "obstacles.type.on_tick", message)
+    }
+    /// Publishes `obstacles.type.S` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_s(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\S", "obstacles.type.S", message)
+    }
+    /// Publishes `obstacles.type.Turn` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_turn_3(&self, message: super::core::Option) -> rt::PublishCall<super::core::Option> {
+        self.route.publish("foo-bar", "a\"b\\Turn", "obstacles.type.Turn", message)
+    }
+    /// Publishes `obstacles.type.Context` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_context_2(&self, message: Vec) -> rt::PublishCall<Vec> {
+        self.route.publish("foo-bar", "a\"b\\Context", "obstacles.type.Context", message)
+    }
+    /// Publishes `obstacles.type.turn_2` on `foo-bar`, to all who subscribe to it.
+    pub fn publish_turn_2(&self, message: Self_) -> rt::PublishCall<Self_> {
+        self.route.publish("foo-bar", "a\"b\\turn_2", "obstacles.type.turn_2", message)
+    }
+}
+
+/// Calls one Spot `type`; [`TypeSpots::of`] makes one.
+#[derive(Clone, Debug)]
+pub struct TypeSpotClient { spot: rt::SpotClient }
+
+impl TypeSpotClient {
+    /// Calls `obstacles.type.start`.
+    pub fn start_2(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.type.start") }, message)
+    }
+    /// Calls `obstacles.type.self`.
+    pub fn self_(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.type.self") }, message)
+    }
+}
+
+/// The stable type of the Spots `foo_bar`.
+pub const FOO_BAR_7: rt::SpotType = rt::SpotType::from_static("a \"type\" of \\ many {} words");
+
+/// The timer `x` of the Spots `foo_bar`.
+pub const FOO_BAR_X_2: rt::TimerName = rt::TimerName::from_static("x");
+
+/// What a Spot `foo_bar` is made with, and may keep.
+pub type FooBar_2Context = rt::SpotContext<rt::InstanceSpot>;
+
+/// A turn of a Spot `foo_bar`: what its callbacks may do.
+pub type FooBar_2Turn<'t> = rt::SpotTurn<'t, rt::InstanceSpot>;
+
+/// A turn of a Spot `foo_bar` that may wait while others run; it has the Spot.
+pub type FooBar_2YieldTurn<'t, S> = rt::SpotYieldTurn<'t, S, rt::InstanceSpot>;
+
+/// What the Spots `foo_bar` do; [`foo_bar_spot`] registers them.
+pub trait FooBar_2Spot: rt::Sized + rt::Send + 'static {
+    /// Makes one for its first message, which is handled once it is initialised.
+    fn activate(context: FooBar_2Context)
+    -> impl rt::Future<Output = rt::Result<Self, rt::HandlerError>> + rt::Send;
+    /// Finishes what making it began. No message comes before.
+    fn on_initialize(&mut self, turn: &mut FooBar_2Turn<'_>)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send {
+        let _ = turn;
+        async { rt::Result::Ok(()) }
+    }
+    /// Ends it: no message comes after. What takes longer than the deadline is cut off.
+    fn on_closing(&mut self, turn: &mut FooBar_2Turn<'_>, reason: rt::CloseReason, deadline: rt::Instant)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send {
+        let _ = (turn, reason, deadline);
+        async { rt::Result::Ok(()) }
+    }
+    /// Handles `obstacles.foo_bar.activate`.
+    fn activate_2(&mut self, turn: &mut FooBar_2Turn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.foo_bar.clone`.
+    fn clone(turn: &mut FooBar_2YieldTurn<'_, Self>, request: Box)
+    -> impl rt::Future<Output = rt::Result<Box, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.foo_bar.create`.
+    fn create(&mut self, turn: &mut FooBar_2Turn<'_>, message: Err)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `x`.
+    fn on_x(&mut self, turn: &mut FooBar_2Turn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+}
+
+/// Registers the Spots `foo_bar`, each an `S`.
+pub fn foo_bar_spot<S: FooBar_2Spot>() -> rt::SpotFactory {
+    rt::SpotFactory::instance(FOO_BAR_7, <S as FooBar_2Spot>::activate)
+        .relocation(rt::Relocation::Disabled)
+        .initialize(<S as FooBar_2Spot>::on_initialize)
+        .closing(<S as FooBar_2Spot>::on_closing)
+        .send("obstacles.foo_bar.activate", <S as FooBar_2Spot>::activate_2)
+        .request_yielding("obstacles.foo_bar.clone", <S as FooBar_2Spot>::clone)
+        .send_closing("obstacles.foo_bar.create", <S as FooBar_2Spot>::create)
+        .timer("x", <S as FooBar_2Spot>::on_x)
+        .build()
+}
+
+/// Calls and finds the Spots `foo_bar`, from `caller`.
+pub fn foo_bar_spots(caller: &impl rt::Caller) -> FooBar_2Spots {
+    FooBar_2Spots { route: rt::SpotRoute::new(caller, FOO_BAR_7) }
+}
+
+/// Finds and calls the Spots `foo_bar`; [`foo_bar_spots`] makes one.
+#[derive(Clone, Debug)]
+pub struct FooBar_2Spots { route: rt::SpotRoute }
+
+impl FooBar_2Spots {
+    /// The Spot of that ID, wherever it lives. An ID that is none is an error of each call.
+    pub fn of(&self, id: impl rt::AsRef<str>) -> FooBar_2SpotClient {
+        FooBar_2SpotClient { spot: self.route.of(id) }
+    }
+    /// The one of that ID, if there is one; it makes none.
+    pub fn find(&self, id: impl rt::AsRef<str>) -> rt::FindCall {
+        self.route.find(id)
+    }
+    /// Frees the ID of one whose host is dead, once that is certain.
+    pub fn release(&self, spot: &rt::SpotRef) -> rt::ReleaseCall {
+        self.route.release(spot)
+    }
+}
+
+/// Calls one Spot `foo_bar`; [`FooBar_2Spots::of`] makes one.
+#[derive(Clone, Debug)]
+pub struct FooBar_2SpotClient { spot: rt::SpotClient }
+
+impl FooBar_2SpotClient {
+    /// Calls `obstacles.foo_bar.activate`.
+    pub fn activate_2(&self, message: Vec) -> rt::Activates<rt::SendCall<Vec>> {
+        self.spot.activates(self.spot.send(const { rt::Method::send("obstacles.foo_bar.activate") }, message))
+    }
+    /// Calls `obstacles.foo_bar.clone`.
+    pub fn clone(&self, request: Box) -> rt::Activates<rt::RequestCall<Box, Box>> {
+        self.spot.activates(self.spot.request(const { rt::Method::request("obstacles.foo_bar.clone", rt::None) }, request))
+    }
+    /// Calls `obstacles.foo_bar.create`.
+    pub fn create(&self, message: Err) -> rt::SendCall<Err> {
+        self.spot.send(const { rt::Method::send("obstacles.foo_bar.create") }, message)
+    }
+}
+
+/// The stable type of the Spots `FooBar`.
+pub const FOO_BAR_6: rt::SpotType = rt::SpotType::from_static("obstacles.FooBar");
+
+/// The timer `X` of the Spots `FooBar`.
+pub const FOO_BAR_X: rt::TimerName = rt::TimerName::from_static("X");
+
+/// What a Spot `FooBar` is made with, and may keep.
+pub type FooBarContext = rt::SpotContext<rt::InstanceSpot>;
+
+/// A turn of a Spot `FooBar`: what its callbacks may do.
+pub type FooBarTurn<'t> = rt::SpotTurn<'t, rt::InstanceSpot>;
+
+/// What the Spots `FooBar` do; [`foo_bar_2_spot`] registers them.
+pub trait FooBarSpot: rt::Sized + rt::Send + 'static {
+    /// Makes one for its first message, which is handled once it is initialised.
+    fn activate(context: FooBarContext)
+    -> impl rt::Future<Output = rt::Result<Self, rt::HandlerError>> + rt::Send;
+    /// Finishes what making it began. No message comes before.
+    fn on_initialize(&mut self, turn: &mut FooBarTurn<'_>)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send {
+        let _ = turn;
+        async { rt::Result::Ok(()) }
+    }
+    /// Ends it: no message comes after. What takes longer than the deadline is cut off.
+    fn on_closing(&mut self, turn: &mut FooBarTurn<'_>, reason: rt::CloseReason, deadline: rt::Instant)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send {
+        let _ = (turn, reason, deadline);
+        async { rt::Result::Ok(()) }
+    }
+    /// Handles `obstacles.FooBar.a`.
+    fn a(&mut self, turn: &mut FooBarTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `X`.
+    fn on_x(&mut self, turn: &mut FooBarTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+}
+
+/// Registers the Spots `FooBar`, each an `S`.
+pub fn foo_bar_2_spot<S: FooBarSpot>() -> rt::SpotFactory {
+    rt::SpotFactory::instance(FOO_BAR_6, <S as FooBarSpot>::activate)
+        .relocation(rt::Relocation::Recreate)
+        .initialize(<S as FooBarSpot>::on_initialize)
+        .closing(<S as FooBarSpot>::on_closing)
+        .send("obstacles.FooBar.a", <S as FooBarSpot>::a)
+        .timer("X", <S as FooBarSpot>::on_x)
+        .build()
+}
+
+/// Calls and finds the Spots `FooBar`, from `caller`.
+pub fn foo_bar_2_spots(caller: &impl rt::Caller) -> FooBarSpots {
+    FooBarSpots { route: rt::SpotRoute::new(caller, FOO_BAR_6) }
+}
+
+/// Finds and calls the Spots `FooBar`; [`foo_bar_2_spots`] makes one.
+#[derive(Clone, Debug)]
+pub struct FooBarSpots { route: rt::SpotRoute }
+
+impl FooBarSpots {
+    /// The Spot of that ID, wherever it lives. An ID that is none is an error of each call.
+    pub fn of(&self, id: impl rt::AsRef<str>) -> FooBarSpotClient {
+        FooBarSpotClient { spot: self.route.of(id) }
+    }
+    /// The one of that ID, if there is one; it makes none.
+    pub fn find(&self, id: impl rt::AsRef<str>) -> rt::FindCall {
+        self.route.find(id)
+    }
+    /// Frees the ID of one whose host is dead, once that is certain.
+    pub fn release(&self, spot: &rt::SpotRef) -> rt::ReleaseCall {
+        self.route.release(spot)
+    }
+}
+
+/// Calls one Spot `FooBar`; [`FooBarSpots::of`] makes one.
+#[derive(Clone, Debug)]
+pub struct FooBarSpotClient { spot: rt::SpotClient }
+
+impl FooBarSpotClient {
+    /// Calls `obstacles.FooBar.a`.
+    pub fn a(&self, message: Vec) -> rt::Activates<rt::SendCall<Vec>> {
+        self.spot.activates(self.spot.send(const { rt::Method::send("obstacles.FooBar.a") }, message))
+    }
+}
+
+/// The stable type of the Spots `foo`.
+pub const FOO: rt::SpotType = rt::SpotType::from_static("obstacles.foo");
+
+/// The timer `bar` of the Spots `foo`.
+pub const FOO_BAR_8: rt::TimerName = rt::TimerName::from_static("bar");
+
+/// The timer `bar_tick` of the Spots `foo`.
+pub const FOO_BAR_TICK_2: rt::TimerName = rt::TimerName::from_static("bar_tick");
+
+/// What a Spot `foo` is made with, and may keep.
+pub type FooContext = rt::SpotContext<rt::UserSpot>;
+
+/// A turn of a Spot `foo`: what its callbacks may do.
+pub type FooTurn<'t> = rt::SpotTurn<'t, rt::UserSpot>;
+
+/// What the Spots `foo` do; [`foo_spot`] registers them.
+pub trait FooSpot: rt::Sized + rt::Send + 'static {
+    /// Makes one, or refuses to.
+    fn create(context: FooContext, request: Vec)
+    -> impl rt::Future<Output = rt::Result<rt::Created<Self, ()>, rt::HandlerError>> + rt::Send;
+    /// Finishes what making it began. No message comes before.
+    fn on_initialize(&mut self, turn: &mut FooTurn<'_>)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send {
+        let _ = turn;
+        async { rt::Result::Ok(()) }
+    }
+    /// Ends it: no message comes after. What takes longer than the deadline is cut off.
+    fn on_closing(&mut self, turn: &mut FooTurn<'_>, reason: rt::CloseReason, deadline: rt::Instant)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send {
+        let _ = (turn, reason, deadline);
+        async { rt::Result::Ok(()) }
+    }
+    /// Handles `obstacles.foo.a`.
+    fn a(&mut self, turn: &mut FooTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `bar`.
+    fn on_bar(&mut self, turn: &mut FooTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `bar_tick`.
+    fn on_bar_tick(&mut self, turn: &mut FooTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+}
+
+/// Registers the Spots `foo`, each an `S`.
+pub fn foo_spot<S: FooSpot>() -> rt::SpotFactory {
+    rt::SpotFactory::user(FOO, <S as FooSpot>::create)
+        .per_actor()
+        .relocation(rt::Relocation::Recreate)
+        .initialize(<S as FooSpot>::on_initialize)
+        .closing(<S as FooSpot>::on_closing)
+        .send("obstacles.foo.a", <S as FooSpot>::a)
+        .timer("bar", <S as FooSpot>::on_bar)
+        .timer("bar_tick", <S as FooSpot>::on_bar_tick)
+        .build()
+}
+
+/// Calls, creates and finds the Spots `foo`, from `caller`.
+pub fn foo_spots(caller: &impl rt::Caller) -> FooSpots {
+    FooSpots { route: rt::SpotRoute::new(caller, FOO) }
+}
+
+/// Creates, finds, closes and calls the Spots `foo`; [`foo_spots`] makes one.
+#[derive(Clone, Debug)]
+pub struct FooSpots { route: rt::SpotRoute }
+
+impl FooSpots {
+    /// The Spot of that ID, wherever it lives. An ID that is none is an error of each call.
+    pub fn of(&self, id: impl rt::AsRef<str>) -> FooSpotClient {
+        FooSpotClient { spot: self.route.of(id) }
+    }
+    /// Creates one, under an ID of its own.
+    pub fn create(&self, request: Vec) -> rt::CreateCall<Vec, ()> {
+        self.route.create(request)
+    }
+    /// The one of that ID; where there is none, it is created.
+    pub fn get_or_create(&self, id: impl rt::AsRef<str>, request: Vec) -> rt::CreateCall<Vec, ()> {
+        self.route.get_or_create(id, request)
+    }
+    /// The one of that ID, if there is one; it makes none.
+    pub fn find(&self, id: impl rt::AsRef<str>) -> rt::FindCall {
+        self.route.find(id)
+    }
+    /// Frees the ID of one whose host is dead, once that is certain.
+    pub fn release(&self, spot: &rt::SpotRef) -> rt::ReleaseCall {
+        self.route.release(spot)
+    }
+    /// Closes exactly that one; `false` where it is gone, or has members.
+    pub fn close(&self, spot: &rt::SpotRef) -> rt::CloseCall {
+        self.route.close(spot)
+    }
+}
+
+/// Calls one Spot `foo`; [`FooSpots::of`] makes one.
+#[derive(Clone, Debug)]
+pub struct FooSpotClient { spot: rt::SpotClient }
+
+impl FooSpotClient {
+    /// Calls `obstacles.foo.a`.
+    pub fn a(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.foo.a") }, message)
+    }
+}
+
+/// The stable type of the Spots `foo_bar_tick`.
+pub const FOO_BAR_TICK: rt::SpotType = rt::SpotType::from_static("obstacles.foo_bar_tick");
+
+/// What a Spot `foo_bar_tick` is made with, and may keep.
+pub type FooBarTickContext = rt::SpotContext<rt::UserSpot>;
+
+/// A turn of a Spot `foo_bar_tick`: what its callbacks may do.
+pub type FooBarTickTurn<'t> = rt::SpotTurn<'t, rt::UserSpot>;
+
+/// What the Spots `foo_bar_tick` do; [`foo_bar_tick_spot`] registers them.
+pub trait FooBarTickSpot: rt::Sized + rt::Send + 'static {
+    /// Makes one, or refuses to.
+    fn create(context: FooBarTickContext, request: super::crate_::Result)
+    -> impl rt::Future<Output = rt::Result<rt::Created<Self, ()>, rt::HandlerError>> + rt::Send;
+    /// Finishes what making it began. No message comes before.
+    fn on_initialize(&mut self, turn: &mut FooBarTickTurn<'_>)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send {
+        let _ = turn;
+        async { rt::Result::Ok(()) }
+    }
+    /// Ends it: no message comes after. What takes longer than the deadline is cut off.
+    fn on_closing(&mut self, turn: &mut FooBarTickTurn<'_>, reason: rt::CloseReason, deadline: rt::Instant)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send {
+        let _ = (turn, reason, deadline);
+        async { rt::Result::Ok(()) }
+    }
+    /// Handles `obstacles.foo_bar_tick.a`.
+    fn a(&mut self, turn: &mut FooBarTickTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+}
+
+/// Registers the Spots `foo_bar_tick`, each an `S`.
+pub fn foo_bar_tick_spot<S: FooBarTickSpot>() -> rt::SpotFactory {
+    rt::SpotFactory::user(FOO_BAR_TICK, <S as FooBarTickSpot>::create)
+        .relocation(rt::Relocation::Disabled)
+        .initialize(<S as FooBarTickSpot>::on_initialize)
+        .closing(<S as FooBarTickSpot>::on_closing)
+        .send("obstacles.foo_bar_tick.a", <S as FooBarTickSpot>::a)
+        .build()
+}
+
+/// Calls, creates and finds the Spots `foo_bar_tick`, from `caller`.
+pub fn foo_bar_tick_spots(caller: &impl rt::Caller) -> FooBarTickSpots {
+    FooBarTickSpots { route: rt::SpotRoute::new(caller, FOO_BAR_TICK) }
+}
+
+/// Creates, finds, closes and calls the Spots `foo_bar_tick`; [`foo_bar_tick_spots`] makes one.
+#[derive(Clone, Debug)]
+pub struct FooBarTickSpots { route: rt::SpotRoute }
+
+impl FooBarTickSpots {
+    /// The Spot of that ID, wherever it lives. An ID that is none is an error of each call.
+    pub fn of(&self, id: impl rt::AsRef<str>) -> FooBarTickSpotClient {
+        FooBarTickSpotClient { spot: self.route.of(id) }
+    }
+    /// Creates one, under an ID of its own.
+    pub fn create(&self, request: super::crate_::Result) -> rt::CreateCall<super::crate_::Result, ()> {
+        self.route.create(request)
+    }
+    /// The one of that ID; where there is none, it is created.
+    pub fn get_or_create(&self, id: impl rt::AsRef<str>, request: super::crate_::Result) -> rt::CreateCall<super::crate_::Result, ()> {
+        self.route.get_or_create(id, request)
+    }
+    /// The one of that ID, if there is one; it makes none.
+    pub fn find(&self, id: impl rt::AsRef<str>) -> rt::FindCall {
+        self.route.find(id)
+    }
+    /// Frees the ID of one whose host is dead, once that is certain.
+    pub fn release(&self, spot: &rt::SpotRef) -> rt::ReleaseCall {
+        self.route.release(spot)
+    }
+    /// Closes exactly that one; `false` where it is gone, or has members.
+    pub fn close(&self, spot: &rt::SpotRef) -> rt::CloseCall {
+        self.route.close(spot)
+    }
+}
+
+/// Calls one Spot `foo_bar_tick`; [`FooBarTickSpots::of`] makes one.
+#[derive(Clone, Debug)]
+pub struct FooBarTickSpotClient { spot: rt::SpotClient }
+
+impl FooBarTickSpotClient {
+    /// Calls `obstacles.foo_bar_tick.a`.
+    pub fn a(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.foo_bar_tick.a") }, message)
+    }
+}
+
+/// The stable type of the Spots `result`.
+pub const RESULT_2: rt::SpotType = rt::SpotType::from_static("obstacles.result");
+
+/// What a Spot `result` is made with, and may keep.
+pub type ResultContext = rt::SpotContext<rt::UserSpot>;
+
+/// A turn of a Spot `result`: what its callbacks may do.
+pub type ResultTurn<'t> = rt::SpotTurn<'t, rt::UserSpot>;
+
+/// What the Spots `result` do; [`result_spot`] registers them.
+pub trait ResultSpot: rt::Sized + rt::Send + 'static {
+    /// Makes one, or refuses to.
+    fn create(context: ResultContext, request: Result)
+    -> impl rt::Future<Output = rt::Result<rt::Created<Self, Result>, rt::HandlerError>> + rt::Send;
+    /// Finishes what making it began. No message comes before.
+    fn on_initialize(&mut self, turn: &mut ResultTurn<'_>)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send {
+        let _ = turn;
+        async { rt::Result::Ok(()) }
+    }
+    /// Ends it: no message comes after. What takes longer than the deadline is cut off.
+    fn on_closing(&mut self, turn: &mut ResultTurn<'_>, reason: rt::CloseReason, deadline: rt::Instant)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send {
+        let _ = (turn, reason, deadline);
+        async { rt::Result::Ok(()) }
+    }
+    /// Handles `obstacles.result.result`.
+    fn result(&mut self, turn: &mut ResultTurn<'_>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Result, rt::HandlerError>> + rt::Send;
+}
+
+/// Registers the Spots `result`, each an `S`.
+pub fn result_spot<S: ResultSpot>() -> rt::SpotFactory {
+    rt::SpotFactory::user(RESULT_2, <S as ResultSpot>::create)
+        .relocation(rt::Relocation::Recreate)
+        .initialize(<S as ResultSpot>::on_initialize)
+        .closing(<S as ResultSpot>::on_closing)
+        .request("obstacles.result.result", <S as ResultSpot>::result)
+        .build()
+}
+
+/// Calls, creates and finds the Spots `result`, from `caller`.
+pub fn result_spots(caller: &impl rt::Caller) -> ResultSpots {
+    ResultSpots { route: rt::SpotRoute::new(caller, RESULT_2) }
+}
+
+/// Creates, finds, closes and calls the Spots `result`; [`result_spots`] makes one.
+#[derive(Clone, Debug)]
+pub struct ResultSpots { route: rt::SpotRoute }
+
+impl ResultSpots {
+    /// The Spot of that ID, wherever it lives. An ID that is none is an error of each call.
+    pub fn of(&self, id: impl rt::AsRef<str>) -> ResultSpotClient {
+        ResultSpotClient { spot: self.route.of(id) }
+    }
+    /// Creates one, under an ID of its own.
+    pub fn create(&self, request: Result) -> rt::CreateCall<Result, Result> {
+        self.route.create(request)
+    }
+    /// The one of that ID; where there is none, it is created.
+    pub fn get_or_create(&self, id: impl rt::AsRef<str>, request: Result) -> rt::CreateCall<Result, Result> {
+        self.route.get_or_create(id, request)
+    }
+    /// The one of that ID, if there is one; it makes none.
+    pub fn find(&self, id: impl rt::AsRef<str>) -> rt::FindCall {
+        self.route.find(id)
+    }
+    /// Frees the ID of one whose host is dead, once that is certain.
+    pub fn release(&self, spot: &rt::SpotRef) -> rt::ReleaseCall {
+        self.route.release(spot)
+    }
+    /// Closes exactly that one; `false` where it is gone, or has members.
+    pub fn close(&self, spot: &rt::SpotRef) -> rt::CloseCall {
+        self.route.close(spot)
+    }
+}
+
+/// Calls one Spot `result`; [`ResultSpots::of`] makes one.
+#[derive(Clone, Debug)]
+pub struct ResultSpotClient { spot: rt::SpotClient }
+
+impl ResultSpotClient {
+    /// Calls `obstacles.result.result`.
+    pub fn result(&self, request: Result) -> rt::RequestCall<Result, Result> {
+        self.spot.request(const { rt::Method::request("obstacles.result.result", rt::None) }, request)
+    }
+}
+
+// The Actors `result` are part of the contract; nothing is generated for them yet.

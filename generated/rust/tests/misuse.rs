@@ -23,3 +23,12 @@ fn what_travels_between_nodes_is_not_for_applications() {
 fn what_a_yield_would_break_is_refused_by_the_compiler() {
     trybuild::TestCases::new().compile_fail("tests/misuse/yields/*.rs");
 }
+
+/// What a kind of Spot cannot do has no method: an Entry Spot does not close, an Instance Spot is neither created nor
+/// published to, only what the schema says activates. A reference is no target, and no borrow of a state outlives a yield.
+///
+/// REQ: SP-003, SP-007, SP-011, SP-027, SP-043, SP-060
+#[test]
+fn what_a_spot_cannot_do_is_refused_by_the_compiler() {
+    trybuild::TestCases::new().compile_fail("tests/misuse/spots/*.rs");
+}

@@ -12,6 +12,14 @@
  * A [link] to nothing, a <tag>, a backslash \\ and a quote ".
  */
 // `node` has no client here: it is called at a node (`target: node`), by a node of the same mesh.
+// `Self` has no client here: Spots and Actors are called from hosts of their mesh.
+// `type` has no client here: Spots and Actors are called from hosts of their mesh.
+// `foo_bar` has no client here: Spots and Actors are called from hosts of their mesh.
+// `FooBar` has no client here: Spots and Actors are called from hosts of their mesh.
+// `foo` has no client here: Spots and Actors are called from hosts of their mesh.
+// `foo_bar_tick` has no client here: Spots and Actors are called from hosts of their mesh.
+// `result` has no client here: Spots and Actors are called from hosts of their mesh.
+// `result` has no client here: Spots and Actors are called from hosts of their mesh.
 
 import * as rt from "./zlink/index.js";
 import * as $core from "./core.js";

@@ -2,7 +2,7 @@
 //!
 //! Leases are judged below; who is linked with whom is decided by the mesh.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::error::ConfigError;
 use crate::id::Rid;
 use crate::location::{
-    BootClock, Guarded, HostLease, LeaseConfig, LeasePhase, LocationStore, LocationTiming, OwnerId, ProbeError,
+    BootClock, Guarded, HostLease, LeaseConfig, LeasePhase, LocationStore, LocationTiming, OwnerId, ProbeError, Reader,
     StoreSource, probe,
 };
 use crate::mesh::{Discovery, Links, Scope, claim, published};
@@ -91,6 +91,8 @@ pub(super) struct Location {
     random: Random,
     discovery: Option<Discovery>,
     publishers: Mutex<Vec<JoinHandle<()>>>,
+    /// From the first question on.
+    spots: OnceLock<Reader>,
 }
 
 impl Location {
@@ -125,6 +127,7 @@ impl Location {
                 random: random.clone(),
                 discovery: None,
                 publishers: Mutex::default(),
+                spots: OnceLock::new(),
             }),
             Err(error) => Err(ConfigError::new(PLACE, error.to_string())),
         }
@@ -168,6 +171,11 @@ impl Location {
 
     pub(super) fn lease(&self) -> Arc<HostLease> {
         self.lease.clone()
+    }
+
+    /// Who is asked for Spots.
+    pub(super) fn spots(&self) -> &Reader {
+        self.spots.get_or_init(|| Reader::new(self.lease.clone()))
     }
 
     pub(super) fn is_fenced(&self) -> bool {

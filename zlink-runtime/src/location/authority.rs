@@ -2,14 +2,13 @@
 //!
 //! Every change is one batch, conditioned on the record, on the lease of this host and on the counters that it changes; so
 //! it happens as a whole, or not at all. `record` is what the store says, `capacity` how many there are, `change` what a
-//! batch must hold and what a conflict tells, all pure; `writer` does the I/O, for one host one batch at a time; `standing`
-//! knows which owners live. It must not know what a Spot does.
+//! batch must hold and what a conflict tells, all pure; `writer` does the I/O, for one host one batch at a time; `reader` and
+//! `query` ask; `standing` knows which owners live. It must not know what a Spot does.
 
 use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tokio::task::AbortHandle;
 
 use super::{HostLease, Revision, Standing, StoreError};
 use crate::error::ErrorKind;
@@ -19,6 +18,7 @@ use crate::random::Random;
 mod capacity;
 mod change;
 mod query;
+mod reader;
 mod record;
 mod standing;
 #[cfg(test)]
@@ -27,10 +27,10 @@ mod writer;
 
 pub(crate) use capacity::Limits;
 pub(crate) use query::{Filter, Listed};
+pub(crate) use reader::Reader;
 pub(crate) use record::{CreationOutcome, Ended, OperationId, Reserve, SpotRecord, SpotState, Terminal};
 
 use change::Change;
-use standing::Owners;
 use writer::{Done, Shared, Writer};
 
 /// Why nothing is known of a change, or it cannot be made. A store that fails is never an absent record.
@@ -145,13 +145,11 @@ pub(crate) struct Authority(Arc<Handle>);
 
 struct Handle {
     shared: Arc<Shared>,
-    owners: Arc<Owners>,
-    polling: AbortHandle,
+    reader: Reader,
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        self.polling.abort();
         self.shared.end();
     }
 }
@@ -173,6 +171,7 @@ impl Authority {
         taken: impl Fn(SpotRecord) + Send + Sync + 'static,
     ) -> Self {
         let runtime = lease.config().runtime.clone();
+        let reader = Reader::new(lease.clone());
         let shared = Arc::new(Shared::new(lease, random));
         // The lease holds the hook, so the hook does not hold the lease.
         let weak = Arc::downgrade(&shared);
@@ -191,56 +190,22 @@ impl Authority {
                 }
             }
         });
-        let owners = Arc::new(Owners::new(shared.clone()));
         runtime.spawn(Writer::new(shared.clone()).run());
-        let polled = owners.clone();
-        let polling = runtime.spawn(async move { polled.poll().await }).abort_handle();
-        Self(Arc::new(Handle {
-            shared,
-            owners,
-            polling,
-        }))
+        Self(Arc::new(Handle { shared, reader }))
     }
 
     fn shared(&self) -> &Shared {
         &self.0.shared
     }
 
+    /// What only reads.
+    pub(crate) fn reader(&self) -> &Reader {
+        &self.0.reader
+    }
+
     /// What `id` leads to, as the store says now.
     pub(crate) async fn resolve(&self, id: &SpotId) -> Resolved {
-        match self.find(id).await {
-            Ok(None) => Resolved::Missing,
-            Ok(Some(record)) => match self.stands(&record).await {
-                Ok(false) => Resolved::Unavailable(record),
-                Ok(true) => match record.state {
-                    SpotState::Ready => Resolved::Ready(record),
-                    SpotState::Creating => Resolved::Creating(record),
-                },
-                Err(error) => Resolved::Failed(error.into()),
-            },
-            Err(error) => Resolved::Failed(error),
-        }
-    }
-
-    /// The record of `id`, whoever owns it.
-    ///
-    /// # Errors
-    /// The store failed, or holds something else there.
-    async fn find(&self, id: &SpotId) -> Result<Option<SpotRecord>, AuthorityError> {
-        let read = self.shared().read(&[super::name::spot_key(id)]).await?;
-        let stored = read.into_iter().next().flatten();
-        let record = stored.map(|stored| SpotRecord::read_as(id, &stored)).transpose();
-        record.map_err(|error| AuthorityError::Unreadable(error.to_string()))
-    }
-
-    /// Whether the owner of `record` may be alive, as the run that wrote it.
-    async fn stands(&self, record: &SpotRecord) -> Result<bool, StoreError> {
-        let lease = &self.shared().lease;
-        if record.owner == lease.config().owner {
-            return Ok(lease.admits() && lease.generation() == Some(record.lease));
-        }
-        let standing = self.0.owners.standing(record.owner).await?;
-        Ok(matches!(standing, Standing::Alive { generation, .. } if generation == record.lease))
+        self.reader().resolve(id).await
     }
 
     /// Takes the ID, the capacity and the request into the store, if nobody has the ID. Dropping the future leaves the
@@ -257,7 +222,7 @@ impl Authority {
             Done::Issued(record) => Ok(Reserving::Issued(record)),
             Done::Found(Some(record)) => Ok(Reserving::Lost(record)),
             // Nothing was asked of the store; who needs no room must not be told that there is none.
-            Done::NoCapacity => Ok(match self.find(&id).await? {
+            Done::NoCapacity => Ok(match self.reader().find(&id).await? {
                 Some(record) => Reserving::Lost(record),
                 None => Reserving::NoCapacity,
             }),
@@ -342,7 +307,7 @@ impl Authority {
     pub(crate) async fn release(&self, reference: &SpotRef) -> Result<Removal, AuthorityError> {
         let mut seen = None;
         loop {
-            let record = match self.find(&reference.id).await? {
+            let record = match self.reader().find(&reference.id).await? {
                 None => return Ok(Removal::Missing),
                 Some(record) if record.generation != reference.generation => {
                     return Ok(Removal::Other(Box::new(record)));
@@ -352,7 +317,7 @@ impl Authority {
             if record.owner == self.shared().lease.config().owner {
                 return Ok(Removal::OwnerAlive);
             }
-            let proof: Option<Revision> = match self.0.owners.look(record.owner).await? {
+            let proof: Option<Revision> = match self.reader().owners.look(record.owner).await? {
                 Standing::Gone => None,
                 Standing::Dead(revision) => Some(revision),
                 Standing::Alive { revision, .. } if seen.is_none_or(|seen| seen == revision) => {
@@ -377,9 +342,6 @@ impl Authority {
     /// # Errors
     /// The store failed, or holds something else there.
     pub(crate) async fn ended(&self, operation: &OperationId) -> Result<Option<Ended>, AuthorityError> {
-        let read = self.shared().read(&[operation.terminal_key()]).await?;
-        let stored = read.into_iter().next().flatten();
-        let ended = stored.map(|stored| Ended::read(&stored)).transpose();
-        ended.map_err(|error| AuthorityError::Unreadable(error.to_string()))
+        self.reader().ended(operation).await
     }
 }

@@ -345,7 +345,7 @@ impl Owner {
     /// # Errors
     /// The store failed.
     pub async fn owned(&self) -> Result<Vec<Spot>, String> {
-        match self.authority.mine(None).await {
+        match self.authority.reader().mine(None).await {
             Ok((records, _)) => Ok(records.into_iter().map(Spot).collect()),
             Err(error) => Err(error.to_string()),
         }
@@ -357,6 +357,7 @@ impl Owner {
     /// The store failed, or there is no such key.
     pub async fn counted(&self, of_type: Option<(SpotKind, &SpotType)>) -> Result<(u32, u32), String> {
         self.authority
+            .reader()
             .counted(&self.node, of_type)
             .await
             .map(|counts| (counts.active, counts.reserved))

@@ -17,6 +17,7 @@ use crate::server::Server;
 mod fenced;
 mod ids;
 mod model;
+mod queries;
 
 /// A namespace, and how each host opens a handle of its own on it.
 enum Stores {

@@ -160,6 +160,7 @@ async fn what_is_published_reaches_every_room_that_hears_it_once() -> Tested {
     );
     world.until("held in initialize").await;
     room_spots(&cluster.host("mute")).publish_news(text("third")).await?;
+    cluster.advance(Duration::from_secs(1)).await;
     world.open_build(1);
     creating.await??;
     cluster.advance(Duration::from_secs(1)).await;

@@ -1,13 +1,13 @@
 //! Questions over many Spots: pages of what there is, and what a host owns. It must not change anything.
 
+use super::AuthorityError;
 use super::capacity::Counts;
+use super::reader::{Reader, read, within};
 use super::record::SpotRecord;
-use super::writer::{Shared, within};
-use super::{Authority, AuthorityError};
 use crate::id::{MeshName, Rid, SpotKind, SpotType};
 use crate::limit::READ_KEYS;
 use crate::location::name::{self, SPOTS};
-use crate::location::{Cursor, Key, Page, Scan, Scanned, StoreError};
+use crate::location::{Cursor, HostLease, Key, Page, Scan, Scanned, StoreError};
 
 /// Which Spots a page shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(crate) struct Listed {
 /// almost nothing must not keep its caller for a whole namespace.
 const LOOKED_AT: usize = 20_000;
 
-impl Authority {
+impl Reader {
     /// The next Spots that `filter` shows, at most `size`, which is 1 to 1,000, in the order of their keys; and where to go
     /// on, unless it was the end. There may be fewer, even none, before the end. Each shows some moment of its own, none is
     /// shown twice in one cycle.
@@ -57,7 +57,7 @@ impl Authority {
     ) -> Result<(Vec<Listed>, Option<Cursor>), AuthorityError> {
         let (mut listed, mut looked_at) = (Vec::new(), 0);
         loop {
-            let page = scan(self.shared(), SPOTS, size - listed.len().min(size), after).await?;
+            let page = scan(&self.lease, SPOTS, size - listed.len().min(size), after).await?;
             looked_at += page.entries.len();
             for (key, stored) in &page.entries {
                 let record = match SpotRecord::read(stored) {
@@ -92,8 +92,7 @@ impl Authority {
             Some((kind, of_type)) => name::type_capacity_key(node, kind, of_type),
             None => name::capacity_key(node),
         };
-        let read = self.shared().read(&[key.map_err(StoreError::from)?]).await?;
-        let stored = read.into_iter().next().flatten();
+        let stored = self.one(key.map_err(StoreError::from)?).await?;
         Ok(stored.and_then(|stored| Counts::read(&stored)).unwrap_or_default())
     }
 
@@ -105,17 +104,16 @@ impl Authority {
         &self,
         after: Option<Cursor>,
     ) -> Result<(Vec<SpotRecord>, Option<Cursor>), AuthorityError> {
-        let shared = self.shared();
-        let owner = shared.lease.config().owner;
+        let owner = self.lease.config().owner;
         let prefix = owner.index_prefix();
-        let page = scan(shared, &prefix, READ_KEYS, after).await?;
+        let page = scan(&self.lease, &prefix, READ_KEYS, after).await?;
         let keys: Vec<_> = page
             .entries
             .iter()
             .filter_map(|(key, _)| Key::new(key.as_str().strip_prefix(&prefix)?).ok())
             .collect();
         let mut records = Vec::with_capacity(keys.len());
-        for stored in shared.read(&keys).await?.into_iter().flatten() {
+        for stored in read(&self.lease, &keys).await?.into_iter().flatten() {
             let record = SpotRecord::read(&stored).map_err(|error| AuthorityError::Unreadable(error.to_string()))?;
             if record.owner == owner {
                 records.push(record);
@@ -125,12 +123,13 @@ impl Authority {
     }
 }
 
-async fn scan(shared: &Shared, prefix: &str, limit: usize, after: Option<Cursor>) -> Result<Page, StoreError> {
+async fn scan(lease: &HostLease, prefix: &str, limit: usize, after: Option<Cursor>) -> Result<Page, StoreError> {
     let mut scan = Scan::new(prefix, limit)?;
     if let Some(cursor) = after {
         scan = scan.after(cursor);
     }
-    match within(shared.timeout(), shared.lease.config().store.scan(&scan)).await? {
+    let config = lease.config();
+    match within(config.timing.renew_timeout, config.store.scan(&scan)).await? {
         Scanned::Page(page) => Ok(page),
         Scanned::Expired => Err(StoreError::Unavailable(
             "the page's place is forgotten; begin anew".into(),

@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::writer::Shared;
+use super::reader::read;
 use crate::limit::READ_KEYS;
 use crate::location::boot::BootTime;
 use crate::location::name::OwnerId;
-use crate::location::{LeaseSeen, LeaseWatch, Standing, StoreError, Stored};
+use crate::location::{HostLease, LeaseSeen, LeaseWatch, Standing, StoreError, Stored};
 
 /// For how many lease TTLs an owner is watched after somebody asked for it: longer than it takes to see it dead.
 const WATCHED: u32 = 20;
 
 pub(super) struct Owners {
-    shared: Arc<Shared>,
+    lease: Arc<HostLease>,
     state: Mutex<State>,
 }
 
@@ -33,17 +33,17 @@ struct Asked {
 }
 
 impl Owners {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
-        let watch = LeaseWatch::new(shared.lease.config().timing);
+    pub(super) fn new(lease: Arc<HostLease>) -> Self {
+        let watch = LeaseWatch::new(lease.config().timing);
         let state = Mutex::new(State {
             watch,
             asked: HashMap::new(),
         });
-        Self { shared, state }
+        Self { lease, state }
     }
 
     fn now(&self) -> BootTime {
-        self.shared.lease.config().clock.now()
+        self.lease.config().clock.now()
     }
 
     /// How that owner stands, by a read that is not much older than the poll interval.
@@ -52,7 +52,7 @@ impl Owners {
     /// The store failed.
     pub(super) async fn standing(&self, owner: OwnerId) -> Result<Standing, StoreError> {
         let now = self.now();
-        let fresh = 2 * self.shared.lease.config().timing.poll_interval;
+        let fresh = 2 * self.lease.config().timing.poll_interval;
         {
             let mut state = self.state.lock();
             let asked = state.asked.entry(owner).or_insert(Asked { last: now, read: None });
@@ -78,7 +78,7 @@ impl Owners {
     async fn read(&self, owners: Vec<OwnerId>) -> Result<(), StoreError> {
         let keys: Vec<_> = owners.iter().map(|owner| owner.lease_key()).collect();
         let begun = self.now();
-        let leases = self.shared.read(&keys).await?;
+        let leases = read(&self.lease, &keys).await?;
         let now = self.now();
         let mut state = self.state.lock();
         for owner in &owners {
@@ -94,7 +94,7 @@ impl Owners {
 
     /// Reads the leases of those that were asked for lately, until it is dropped.
     pub(super) async fn poll(&self) {
-        let timing = self.shared.lease.config().timing;
+        let timing = self.lease.config().timing;
         let watched: Duration = WATCHED * timing.lease_ttl;
         loop {
             tokio::time::sleep(timing.poll_interval).await;

@@ -556,7 +556,7 @@ async fn pages_show_every_spot_once() {
     for size in [1, 3, 1000] {
         let (mut seen, mut after) = (Vec::new(), None);
         loop {
-            let (listed, next) = other.authority.page(&filter, size, after).await.unwrap();
+            let (listed, next) = other.authority.reader().page(&filter, size, after).await.unwrap();
             assert!(listed.len() <= size);
             seen.extend(listed.into_iter().map(|one| one.record.id));
             match next {
@@ -567,7 +567,7 @@ async fn pages_show_every_spot_once() {
         let distinct: std::collections::BTreeSet<_> = seen.iter().collect();
         assert_eq!((seen.len(), distinct.len()), (11, 11));
     }
-    let (mine, next) = host.authority.mine(None).await.unwrap();
+    let (mine, next) = host.authority.reader().mine(None).await.unwrap();
     assert_eq!((mine.len(), next), (11, None));
-    assert!(host.authority.page(&filter, 0, None).await.is_err());
+    assert!(host.authority.reader().page(&filter, 0, None).await.is_err());
 }

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use super::capacity::{Counters, Tally};
 use super::change::{Change, Judged, Stamp, Token, apart};
+use super::reader::{read, within};
 use super::record::{Nonce, SpotRecord};
 use super::{AuthorityError, Reservation};
 use crate::limit::{AUTHORITY_BATCH, AUTHORITY_BATCH_BYTES, AUTHORITY_CHANGES};
@@ -151,21 +152,6 @@ impl Shared {
 
     pub(super) fn timeout(&self) -> Duration {
         self.lease.config().timing.renew_timeout
-    }
-
-    pub(super) async fn read(&self, keys: &[Key]) -> Result<Vec<Option<Stored>>, StoreError> {
-        Ok(within(self.timeout(), self.store().read_many(keys)).await?.found)
-    }
-}
-
-/// Ends an operation of the store that takes too long.
-pub(super) async fn within<T>(
-    timeout: Duration,
-    operation: impl Future<Output = Result<T, StoreError>>,
-) -> Result<T, StoreError> {
-    match tokio::time::timeout(timeout, operation).await {
-        Ok(result) => result,
-        Err(_) => Err(StoreError::DeadlineExceeded(format!("no answer within {timeout:?}"))),
     }
 }
 
@@ -449,7 +435,7 @@ impl Writer {
         }
         let keys = self.dependencies(attempt);
         let found = loop {
-            match self.shared.read(&keys).await {
+            match read(&self.shared.lease, &keys).await {
                 Ok(found) => break keys.into_iter().zip(found),
                 Err(_) if self.gives_up() => return Settled::Over,
                 Err(_) => tokio::time::sleep(self.pause()).await,
@@ -497,7 +483,7 @@ impl Writer {
                 }
             }
             let key = self.shared.lease.config().owner.writer_key();
-            if let Ok(read) = self.shared.read(std::slice::from_ref(&key)).await {
+            if let Ok(read) = read(&self.shared.lease, std::slice::from_ref(&key)).await {
                 let last = read.into_iter().next().flatten();
                 self.last = last.as_ref().map(|last| last.revision);
                 if let Some(last) = last {

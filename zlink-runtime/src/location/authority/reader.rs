@@ -1,0 +1,117 @@
+//! What the store says of one Spot, and whether its owner lives. It must not change anything.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::AbortHandle;
+
+use super::record::{Ended, OperationId, SpotRecord, SpotState};
+use super::standing::Owners;
+use super::{AuthorityError, Resolved};
+use crate::id::SpotId;
+use crate::location::name;
+use crate::location::{HostLease, Key, Standing, StoreError, Stored};
+
+/// Reads through the store of the host that holds a lease. Clones share what they have seen of other hosts' leases, which
+/// are watched until the last of them is gone.
+#[derive(Clone)]
+pub(crate) struct Reader {
+    pub(super) lease: Arc<HostLease>,
+    pub(super) owners: Arc<Owners>,
+    _polling: Arc<Polling>,
+}
+
+struct Polling(AbortHandle);
+
+impl Drop for Polling {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Reader({})", self.lease.config().owner)
+    }
+}
+
+impl Reader {
+    /// Its task runs where the lease was told to.
+    pub(crate) fn new(lease: Arc<HostLease>) -> Self {
+        let owners = Arc::new(Owners::new(lease.clone()));
+        let polled = owners.clone();
+        let polling = lease.config().runtime.spawn(async move { polled.poll().await });
+        Self {
+            lease,
+            owners,
+            _polling: Arc::new(Polling(polling.abort_handle())),
+        }
+    }
+
+    /// What `id` leads to, as the store says now.
+    pub(crate) async fn resolve(&self, id: &SpotId) -> Resolved {
+        match self.find(id).await {
+            Ok(None) => Resolved::Missing,
+            Ok(Some(record)) => match self.stands(&record).await {
+                Ok(false) => Resolved::Unavailable(record),
+                Ok(true) => match record.state {
+                    SpotState::Ready => Resolved::Ready(record),
+                    SpotState::Creating => Resolved::Creating(record),
+                },
+                Err(error) => Resolved::Failed(error.into()),
+            },
+            Err(error) => Resolved::Failed(error),
+        }
+    }
+
+    /// The record of `id`, whoever owns it.
+    ///
+    /// # Errors
+    /// The store failed, or holds something else there.
+    pub(super) async fn find(&self, id: &SpotId) -> Result<Option<SpotRecord>, AuthorityError> {
+        let stored = self.one(name::spot_key(id)).await?;
+        let record = stored.map(|stored| SpotRecord::read_as(id, &stored)).transpose();
+        record.map_err(|error| AuthorityError::Unreadable(error.to_string()))
+    }
+
+    /// Whether the owner of `record` may be alive, as the run that wrote it.
+    pub(super) async fn stands(&self, record: &SpotRecord) -> Result<bool, StoreError> {
+        if record.owner == self.lease.config().owner {
+            return Ok(self.lease.admits() && self.lease.generation() == Some(record.lease));
+        }
+        let standing = self.owners.standing(record.owner).await?;
+        Ok(matches!(standing, Standing::Alive { generation, .. } if generation == record.lease))
+    }
+
+    /// How that creation ended, if it did not long ago.
+    ///
+    /// # Errors
+    /// The store failed, or holds something else there.
+    pub(crate) async fn ended(&self, operation: &OperationId) -> Result<Option<Ended>, AuthorityError> {
+        let stored = self.one(operation.terminal_key()).await?;
+        let ended = stored.map(|stored| Ended::read(&stored)).transpose();
+        ended.map_err(|error| AuthorityError::Unreadable(error.to_string()))
+    }
+
+    pub(super) async fn one(&self, key: Key) -> Result<Option<Stored>, StoreError> {
+        Ok(read(&self.lease, &[key]).await?.into_iter().next().flatten())
+    }
+}
+
+/// Reads through the store of that lease, at most for one renew timeout.
+pub(super) async fn read(lease: &HostLease, keys: &[Key]) -> Result<Vec<Option<Stored>>, StoreError> {
+    let config = lease.config();
+    let read = within(config.timing.renew_timeout, config.store.read_many(keys)).await?;
+    Ok(read.found)
+}
+
+/// Ends an operation of the store that takes too long.
+pub(super) async fn within<T>(
+    timeout: Duration,
+    operation: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    match tokio::time::timeout(timeout, operation).await {
+        Ok(result) => result,
+        Err(_) => Err(StoreError::DeadlineExceeded(format!("no answer within {timeout:?}"))),
+    }
+}

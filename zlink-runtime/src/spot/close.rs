@@ -1,0 +1,199 @@
+//! How Spots of this host end: closed, evicted, stopped with their host. It must not know how one is made.
+
+use std::future::poll_fn;
+use std::sync::{Arc, Weak};
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::clock;
+use crate::error::ErrorKind;
+use crate::id::{SpotId, SpotKind};
+use crate::limit::{CLOSING_TIME, EVICTION_SCAN};
+use crate::location::{Removal, SpotRecord};
+
+use super::manage::contained;
+use super::object::{Object, Phase};
+use super::spots::{Inner, Spots};
+use super::value::CloseReason;
+
+/// How long a host that stops waits for the store to remove the record of a Spot.
+const STOPPING_REMOVAL: Duration = Duration::from_secs(2);
+
+/// How a Spot's close went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Closed {
+    Well,
+    /// So many jobs and turns had not ended in time.
+    Late(usize),
+    /// `on_closing` failed.
+    Failed,
+}
+
+impl Closed {
+    fn failed(self, object: &Object, error: &dyn std::fmt::Display) -> Self {
+        tracing::warn!(target: "zlink::spot", event_id = "zlink.spot.closing_failed", spot = %object.id, %error, "on_closing failed");
+        match self {
+            Closed::Late(_) => self,
+            Closed::Well | Closed::Failed => Closed::Failed,
+        }
+    }
+}
+
+impl Inner {
+    /// Ends a Spot that takes nothing new any more: what it has accepted, `on_closing`, its record. Returns whether all
+    /// that ended well, and in time.
+    pub(super) async fn finish_close(
+        self: Arc<Self>,
+        object: Arc<Object>,
+        reason: CloseReason,
+        deadline: Option<Instant>,
+    ) -> Closed {
+        let deadline = deadline.unwrap_or_else(|| clock::now() + CLOSING_TIME);
+        let mut closed = Closed::Well;
+        if tokio::time::timeout_at(deadline, object.drained()).await.is_err() {
+            closed = Closed::Late(object.stop_rest());
+        }
+        let closing = contained(object.factory.life().close(object.clone(), reason, deadline));
+        match tokio::time::timeout_at(deadline, self.fenced(closing)).await {
+            Ok(Ok(Ok(()))) => {}
+            Ok(Ok(Err(error))) => closed = closed.failed(&object, &error),
+            Ok(Err(panic)) => closed = closed.failed(&object, &panic),
+            Err(_) => closed = closed.failed(&object, &"it took too long"),
+        }
+        if let Some(record) = object.record() {
+            let removing = self.remove_record(record);
+            if reason == CloseReason::HostShutdown {
+                // What stays in the store that does not answer has no owner once the lease has run out.
+                let _ = tokio::time::timeout(STOPPING_REMOVAL, removing).await;
+            } else {
+                removing.await;
+            }
+            self.is_misled(&object.id, u64::MAX);
+        }
+        object.has_ended();
+        self.remove(&object);
+        closed
+    }
+
+    async fn remove_record(&self, record: SpotRecord) {
+        let removed = match self.authority.delete(&record).await {
+            // The inbox was cleared meanwhile, or not.
+            Ok(Removal::Other(other)) if other.generation == record.generation => self.authority.delete(&other).await,
+            removed => removed,
+        };
+        if let Err(error) = removed {
+            tracing::warn!(target: "zlink::spot", spot = %record.id, %error, "the record of a closed Spot stays");
+        }
+    }
+
+    /// Polls `work` only while this host may run its Spots.
+    async fn fenced<T>(&self, work: impl Future<Output = T>) -> T {
+        let mut work = std::pin::pin!(work);
+        poll_fn(|cx| {
+            if self.fence.may_run(cx) {
+                work.as_mut().poll(cx)
+            } else {
+                Poll::Pending
+            }
+        })
+        .await
+    }
+
+    /// Closes Instance Spots that have had nothing to do for long, a few at a time, for ever.
+    pub(super) async fn evict(spots: Weak<Self>) {
+        let mut from: Option<SpotId> = None;
+        loop {
+            let pause = match spots.upgrade() {
+                None => return,
+                Some(spots) => spots.evict_some(&mut from),
+            };
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    fn evict_some(self: &Arc<Self>, from: &mut Option<SpotId>) -> Duration {
+        let shortest = self.homes.iter().filter_map(|home| home.idle_timeout).min();
+        let Some(shortest) = shortest else {
+            return Duration::from_secs(60);
+        };
+        let mut candidates: Vec<_> = {
+            let table = self.table.lock();
+            let after = |id: &SpotId| from.as_ref().is_none_or(|from| id > from);
+            table.values().filter(|object| after(&object.id)).cloned().collect()
+        };
+        candidates.sort_unstable_by(|one, other| one.id.cmp(&other.id));
+        let all = candidates.len() <= EVICTION_SCAN;
+        candidates.truncate(EVICTION_SCAN);
+        *from = if all {
+            None
+        } else {
+            candidates.last().map(|object| object.id.clone())
+        };
+        let now = clock::now();
+        for object in candidates {
+            let Some(limit) = object.home.idle_timeout else {
+                continue;
+            };
+            let is_instance = object.factory.parts().kind == SpotKind::Instance;
+            let idle = object
+                .idle_since()
+                .is_some_and(|since| now.saturating_duration_since(since) > limit);
+            if is_instance && idle && self.fence.is_open() {
+                object.begin_close(CloseReason::IdleEvicted);
+            }
+        }
+        if all {
+            (shortest / 4).max(Duration::from_millis(10))
+        } else {
+            Duration::from_millis(1)
+        }
+    }
+}
+
+impl Spots {
+    /// Takes nothing new from here on.
+    pub(crate) fn seal(&self) {
+        for object in self.all() {
+            object.seal(ErrorKind::ShuttingDown);
+        }
+    }
+
+    /// Ends all Spots in order, at the latest at `deadline`. Returns how many jobs had not ended, and how many
+    /// `on_closing` failed.
+    pub(crate) async fn close(&self, deadline: Instant) -> (usize, usize) {
+        self.seal();
+        let (mut unfinished, mut failed) = (0, 0);
+        let mut closing = tokio::task::JoinSet::new();
+        for object in self.all() {
+            if object.phase() == Phase::Forwarding {
+                object.lane().close(ErrorKind::ShuttingDown);
+                let _ = tokio::time::timeout_at(deadline, object.lane().drained()).await;
+            }
+            if object.phase() != Phase::Closing {
+                continue;
+            }
+            let spots = self.0.clone();
+            closing.spawn_on(
+                spots.finish_close(object, CloseReason::HostShutdown, Some(deadline)),
+                &self.0.runtime,
+            );
+        }
+        while let Some(closed) = closing.join_next().await {
+            match closed {
+                Ok(Closed::Late(jobs)) => unfinished += jobs,
+                Ok(Closed::Failed) => failed += 1,
+                Ok(Closed::Well) | Err(_) => {}
+            }
+        }
+        self.0.end_tasks();
+        (unfinished, failed)
+    }
+
+    fn all(&self) -> Vec<Arc<Object>> {
+        let mut all: Vec<_> = self.0.table.lock().values().cloned().collect();
+        all.sort_unstable_by(|one, other| one.id.cmp(&other.id));
+        all
+    }
+}

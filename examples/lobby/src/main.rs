@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::error::Error;
 use std::time::Duration;
 
-use lobby::plaza::{self, Announcement, Checkout, Item, Line, Look, OpenRoom};
+use lobby::plaza::{self, Announcement, Basket, Checkout, Item, Line, Look, OpenRoom};
 use zlink_runtime::location::MemoryStore;
 use zlink_runtime::prelude::*;
 
@@ -25,6 +25,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         mesh.rid_prefix("guest").client(lobby::NEWS).object_client()
     });
     let guest = guest.start().await?;
+    guest
+        .mesh("plaza")?
+        .ready(lobby::NEWS, 3, Duration::from_secs(10))
+        .await?; // all three are found
     let rooms = plaza::room_spots(&guest);
 
     println!("-- six rooms, opened by name");
@@ -59,16 +63,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("   they live on {} nodes", homes.len());
 
     println!("-- a cart: its first item makes it, the checkout ends it");
-    let carts = plaza::cart_spots(&guest);
-    for (name, cents) in [("scones", 350), ("tea", 220)] {
-        let item = Item {
-            name: name.into(),
-            cents,
-        };
-        carts.of("cart of Ada").add(item).activating().await?;
-    }
-    let basket = carts.of("cart of Ada").checkout(Checkout {}).await?;
+    let basket = shop(&guest).await?;
     println!("Ada pays {} cents for {:?}", basket.cents, basket.items);
+    let carts = plaza::cart_spots(&guest);
     // It closes behind its last message.
     while carts.find("cart of Ada").await?.is_some() {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -83,6 +80,16 @@ async fn main() -> Result<(), Box<dyn Error>> {
         node.shutdown().await?;
     }
     Ok(())
+}
+
+/// Ada shops, from wherever `host` is.
+async fn shop(host: &Host) -> Result<Basket, CallError> {
+    let cart = plaza::cart_spots(host).of("cart of Ada");
+    for (name, cents) in [("scones", 350), ("tea", 220)] {
+        let name = name.to_owned();
+        cart.add(Item { name, cents }).activating().await?; // the first one makes the cart
+    }
+    cart.checkout(Checkout {}).activating().await
 }
 
 fn short(node: &str) -> &str {

@@ -75,9 +75,9 @@ async fn a_cart_begins_with_its_first_item_and_ends_with_the_checkout() -> Resul
     for (from, what, cents) in [("north", "scones", 350), ("east", "tea", 220), ("west", "jam", 90)] {
         // Each waits for the one before: a request is answered behind what was sent first.
         cart(from).add(item(what, cents)).activating().await?;
-        cart(from).view(Look {}).await?;
+        cart(from).view(Look {}).activating().await?;
     }
-    let basket = cart("west").checkout(Checkout {}).await?;
+    let basket = cart("west").checkout(Checkout {}).activating().await?;
     assert_eq!(
         (basket.items.join(" "), basket.cents),
         ("scones tea jam".to_owned(), 660)
@@ -87,4 +87,13 @@ async fn a_cart_begins_with_its_first_item_and_ends_with_the_checkout() -> Resul
     assert_eq!(gone.kind(), Some(ErrorKind::NotFound), "{gone}");
     cluster.shutdown().await?;
     Ok(())
+}
+
+#[test]
+fn the_program_ends_well() {
+    let ran = std::process::Command::new(env!("CARGO_BIN_EXE_lobby")).output();
+    let ran = ran.expect("the example runs");
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success(), "{said}{}", String::from_utf8_lossy(&ran.stderr));
+    assert!(said.contains("Ada pays 570 cents"), "{said}");
 }

@@ -65,7 +65,7 @@ enum Stopping {
     /// What this host has in the store is removed.
     Release,
     /// It is left there.
-    #[cfg(feature = "testing")]
+    #[cfg(any(test, feature = "testing"))]
     Die,
 }
 
@@ -220,7 +220,7 @@ impl HostLease {
     }
 
     /// Writes nothing more, as the end of the process would.
-    #[cfg(feature = "testing")]
+    #[cfg(any(test, feature = "testing"))]
     pub(crate) fn kill(&self) {
         self.end(Stopping::Die);
     }

@@ -162,7 +162,9 @@ impl Inner {
         loop {
             match (self.authority.resolve(&spot.id).await, &spot.intent) {
                 (Resolved::Ready(record), Some(intent)) => {
-                    self.leave_activation(&spot.id, &record).await;
+                    if let Some(found) = self.leave_activation(&spot.id, &record).await {
+                        return Ok(found);
+                    }
                     let mut found = self.remember(&record);
                     if let Some(home) = self.home(&record.mesh) {
                         found.activation = Some(self.envelope(home, intent, record.lifecycle)?);
@@ -196,18 +198,22 @@ impl Inner {
         }
     }
 
-    /// The Spot is there. Where this host had sent its messages elsewhere, the last of them gets the time to arrive from
-    /// there first.
-    async fn leave_activation(&self, id: &SpotId, record: &SpotRecord) {
+    /// The Spot is there. Where this host sends its messages elsewhere still, this one goes there too, and is returned so:
+    /// another call may have begun that while the store was asked. Where it has, the last of them gets the time to arrive
+    /// from there first.
+    async fn leave_activation(&self, id: &SpotId, record: &SpotRecord) -> Option<Found> {
         let until = {
             let activating = self.activating.lock();
-            let place = activating.get(id).filter(|place| place.found.node != record.node);
-            place.map(|place| place.until + ON_ITS_WAY)
+            match activating.get(id).filter(|place| place.found.node != record.node) {
+                Some(place) if clock::now() < place.until => return Some(place.found.clone()),
+                place => place.map(|place| place.until + ON_ITS_WAY),
+            }
         };
         if let Some(until) = until {
             tokio::time::sleep_until(until).await;
         }
         self.activating.lock().remove(id);
+        None
     }
 
     /// Chooses where it is made, and keeps to that for a while.

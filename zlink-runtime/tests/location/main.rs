@@ -12,5 +12,6 @@ mod files;
 mod host;
 mod kit;
 mod redis_server;
+#[path = "../shared/redis.rs"]
 mod server;
 mod surface;

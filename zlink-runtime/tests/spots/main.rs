@@ -1,4 +1,5 @@
-//! Spots, through the public surface only: real hosts that share a store, in virtual time.
+//! Spots, through the public surface only: real hosts that share a store, in virtual time; and in real time over sockets,
+//! on every store.
 
 #![allow(
     clippy::unwrap_used,
@@ -9,8 +10,15 @@
 
 mod arena;
 mod kit;
+#[path = "../shared/redis.rs"]
+#[allow(dead_code, reason = "other tests kill and restart it")]
+mod server;
+#[path = "../shared/wait.rs"]
+#[allow(dead_code, reason = "other tests wait more briefly")]
+mod wait;
 
 mod direct;
 mod instance;
 mod life;
 mod others;
+mod stores;

@@ -1,0 +1,407 @@
+//! A chosen part of what Spots do, in real time: hosts that find each other through a store and talk over TCP, on every
+//! store there is. What takes a fault or an exact moment stands in the files that have virtual time.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::future::Future;
+use std::panic::Location;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use zlink_runtime::ObjectServerBuilder;
+use zlink_runtime::PeerState;
+use zlink_runtime::error::{CallError, ErrorKind};
+use zlink_runtime::location::{MemoryStore, StoreSource};
+use zlink_runtime::prelude::*;
+use zlink_runtime::rt::SpotCreated;
+
+use crate::arena::*;
+use crate::kit::*;
+use crate::server::Server;
+use crate::wait::{until_within, within};
+
+/// How long anything may take; only failing tests wait that long.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// What the hosts of a test share. Each opens it for itself.
+enum Shared {
+    Memory(MemoryStore),
+    Sqlite(TempDir),
+    Redis(Server),
+}
+
+impl Shared {
+    /// One of each, empty.
+    fn every() -> [Self; 3] {
+        [
+            Self::Memory(MemoryStore::new()),
+            Self::Sqlite(TempDir::new().unwrap()),
+            Self::Redis(Server::new()),
+        ]
+    }
+
+    fn open(&self) -> StoreSource {
+        match self {
+            Self::Memory(store) => store.clone().into(),
+            Self::Sqlite(folder) => format!("sqlite://{}/spots.db", folder.path().display()).into(),
+            Self::Redis(server) => format!("{}?namespace=spots", server.address()).into(),
+        }
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Memory(_) => "memory",
+            Self::Sqlite(_) => "sqlite",
+            Self::Redis(_) => "redis",
+        })
+    }
+}
+
+/// Hosts that are linked with each other: first those that have Spots, then one that only calls.
+struct Hosts {
+    world: World,
+    hosts: Vec<Host>,
+}
+
+impl Hosts {
+    async fn start(store: &Shared, owners: usize) -> Result<Self, Failure> {
+        Self::start_with(store, owners, all).await
+    }
+
+    async fn start_with(
+        store: &Shared,
+        owners: usize,
+        objects: fn(ObjectServerBuilder) -> ObjectServerBuilder,
+    ) -> Result<Self, Failure> {
+        // A failure is told with what was printed last.
+        println!("{store:?}");
+        let (world, mut hosts) = (World::new(), Vec::new());
+        for at in 0..=owners {
+            let host = Host::builder()
+                .location_store(store.open())
+                .shared(world.clone())
+                .request_timeout(LIMIT);
+            let host = host.mesh("world", |mesh| {
+                let mesh = mesh.listen("tcp://127.0.0.1:0").rid_prefix(format!("host{at}"));
+                if at == owners {
+                    mesh.object_client()
+                } else {
+                    mesh.object_server(objects)
+                }
+            });
+            hosts.push(host.start().await?);
+        }
+        for host in &hosts {
+            let (host, all) = (host.clone(), owners);
+            until_within(LIMIT, "links with all others", move || {
+                let status = host.mesh("world").unwrap().status();
+                let ready = status.peers.iter().filter(|peer| peer.state == PeerState::Ready);
+                ready.count() == all
+            })
+            .await;
+        }
+        Ok(Self { world, hosts })
+    }
+
+    /// The one that only calls.
+    fn caller(&self) -> &Host {
+        self.hosts.last().unwrap()
+    }
+
+    /// Whichever: the same for the same number.
+    fn any(&self, number: usize) -> &Host {
+        &self.hosts[number % self.hosts.len()]
+    }
+
+    async fn stop(self) -> Tested {
+        for host in self.hosts {
+            soon(host.shutdown()).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The output of `future`, which must come in time.
+#[track_caller]
+fn soon<F: IntoFuture>(future: F) -> impl Future<Output = F::Output> {
+    let at = Location::caller();
+    let future = future.into_future();
+    async move {
+        let output = within(LIMIT * 2, future).await;
+        output.unwrap_or_else(|| panic!("{at}: not in time"))
+    }
+}
+
+/// What a call ends with, as far as it tells its kind.
+fn kind<T: fmt::Debug>(result: Result<T, CallError>) -> Option<ErrorKind> {
+    result.unwrap_err().kind()
+}
+
+/// REQ: SP-083, SP-082, LS-041
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_every_store_whoever_creates_at_once_gets_one_room() -> Tested {
+    for store in Shared::every() {
+        let hosts = Hosts::start(&store, 3).await?;
+        hosts.world.holds("create");
+        let creating: Vec<_> = (0..64)
+            .map(|number| {
+                let rooms = room_spots(hosts.any(number));
+                tokio::spawn(rooms.get_or_create("room", text(&number.to_string())).into_future())
+            })
+            .collect();
+        soon(hosts.world.until("held in create")).await;
+        // Would there be others, they could go on too.
+        hosts.world.open_build(64);
+        let (mut created, mut references) = (Vec::new(), BTreeSet::new());
+        for create in creating {
+            let outcome = soon(create).await??;
+            references.insert(outcome.reference().unwrap().clone());
+            if let SpotCreated::Created(_, reply) = outcome {
+                created.push(reply.text);
+            }
+        }
+        let made = hosts.world.count("create room");
+        assert_eq!((made, created.len(), references.len()), (1, 1, 1), "{store:?}");
+        let lines = look(&room_spots(hosts.caller()).of("room"), "lines").await?;
+        assert_eq!(created, [format!("created with {lines}")], "it is the winner's");
+        hosts.stop().await?;
+    }
+    Ok(())
+}
+
+/// REQ: SP-050, SP-052, SP-080, LS-005
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_every_store_a_room_is_called_by_its_id_from_everywhere() -> Tested {
+    for store in Shared::every() {
+        let hosts = Hosts::start(&store, 2).await?;
+        let mut spots = Vec::new();
+        for number in 0..12 {
+            let created = room_spots(hosts.any(number)).create(text("x")).await?;
+            spots.push(created.reference().unwrap().clone());
+        }
+        for (number, host) in hosts.hosts.iter().enumerate() {
+            for spot in &spots {
+                let room = room_spots(host).of(&spot.id);
+                assert_eq!(look(&room, "where").await?, spot.node.to_string(), "{store:?}");
+                assert_eq!(room_spots(host).find(&spot.id).await?.as_ref(), Some(spot));
+                room.say(text(&number.to_string())).await?;
+                soon(hosts.world.until(&format!("{} heard {number}", spot.id))).await;
+            }
+        }
+        for spot in &spots {
+            let room = room_spots(hosts.caller()).of(&spot.id);
+            assert_eq!(look(&room, "lines").await?, "x,0,1,2", "{store:?}");
+        }
+        let before = hosts.world.log().len();
+        for host in &hosts.hosts {
+            let (room, cart) = (room_spots(host).of("nowhere"), cart_spots(host).of("nowhere"));
+            assert_eq!(kind(look(&room, "lines").await), Some(ErrorKind::NotFound));
+            assert_eq!(kind(room.say(text("x")).await), Some(ErrorKind::NotFound));
+            assert_eq!(kind(cart.add(text("x")).await), Some(ErrorKind::NotFound));
+            assert_eq!(room_spots(host).find("nowhere").await?, None);
+        }
+        assert_eq!(hosts.world.log().len(), before, "nobody ran for it");
+        hosts.stop().await?;
+    }
+    Ok(())
+}
+
+/// REQ: SP-065, SP-067, SP-068, LS-041
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_every_store_of_many_that_would_make_a_cart_one_does_and_all_are_served_in_order() -> Tested {
+    const CALLERS: usize = 12;
+    const CARTS: usize = 8;
+    const NUMBERS: usize = 5;
+    for store in Shared::every() {
+        let hosts = Hosts::start(&store, 3).await?;
+        let callers = (0..CALLERS).map(|caller| {
+            let host = hosts.any(caller).clone();
+            tokio::spawn(async move {
+                for number in 0..NUMBERS {
+                    for cart in 0..CARTS {
+                        let cart = cart_spots(&host).of(format!("cart-{cart}"));
+                        let item = text(&format!("{caller:02}:{number}"));
+                        if (number + caller) % 2 == 0 {
+                            cart.add(item).activating().await?;
+                        } else {
+                            cart.view(item).activating().await?;
+                        }
+                    }
+                }
+                Ok::<_, CallError>(())
+            })
+        });
+        for caller in callers.collect::<Vec<_>>() {
+            soon(caller).await??;
+        }
+        let world = hosts.world.clone();
+        until_within(LIMIT, "every message was handled", move || {
+            world.count(" has ") >= CALLERS * CARTS * NUMBERS
+        })
+        .await;
+        for cart in 0..CARTS {
+            let id = format!("cart-{cart}");
+            assert_eq!(hosts.world.count(&format!("activate {id}")), 1, "{store:?}");
+            let items = cart_spots(hosts.caller()).of(&id).view(text("")).await?.text;
+            let items: Vec<_> = items.split(',').collect();
+            assert_eq!(items.len(), CALLERS * NUMBERS, "{store:?}, {id}: {items:?}");
+            for caller in 0..CALLERS {
+                let of_caller = items
+                    .iter()
+                    .filter_map(|item| item.strip_prefix(&format!("{caller:02}:")));
+                let in_order = ["0", "1", "2", "3", "4"];
+                assert!(of_caller.eq(in_order), "{store:?}, {id}, {caller}: {items:?}");
+            }
+        }
+        hosts.stop().await?;
+    }
+    Ok(())
+}
+
+/// What a store, its script or its statement might take for something else.
+const AWKWARD: [&str; 20] = [
+    "Room",
+    "room",
+    "n\u{e9}",
+    "ne\u{301}",
+    "\u{1f3e0}",
+    "a/b",
+    "a%2Fb",
+    "a/",
+    "/",
+    "//",
+    "%",
+    "_",
+    " ",
+    "x",
+    "{x}",
+    "*",
+    "[a-z]",
+    "'; --",
+    "\"\\",
+    "\r\n",
+];
+
+/// REQ: SP-001, SP-006
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_every_store_ids_are_told_apart_byte_by_byte() -> Tested {
+    for store in Shared::every() {
+        let hosts = Hosts::start(&store, 2).await?;
+        let (long, wide) = ("x".repeat(255), format!("{}abc", "\u{1f3e0}".repeat(63)));
+        let ids = AWKWARD.into_iter().chain([&long[..], &long[1..], &wide]);
+        let ids: Vec<_> = ids.collect();
+        for (number, id) in ids.iter().enumerate() {
+            let (_, spot) = room(hosts.any(number), id, id).await?;
+            assert_eq!(spot.id.as_str(), *id, "{store:?}");
+        }
+        for host in &hosts.hosts {
+            for id in &ids {
+                let found = room_spots(host).find(id).await?.unwrap();
+                assert_eq!(found.id.as_str(), *id, "{store:?}");
+                assert_eq!(look(&room_spots(host).of(id), "lines").await?, *id, "{store:?}");
+            }
+        }
+        for bad in ["", "a\0b", "\0", &"x".repeat(256), &format!("{wide}d")] {
+            let rooms = room_spots(hosts.caller());
+            assert_eq!(kind(look(&rooms.of(bad), "lines").await), None, "an argument error");
+            assert_eq!(
+                kind(rooms.get_or_create(bad, text("x")).await),
+                None,
+                "an argument error"
+            );
+            let cart = cart_spots(hosts.caller()).of(bad);
+            assert_eq!(kind(cart.add(text("x")).activating().await), None, "an argument error");
+        }
+        let entry = "owner-entry-8f14e45f-ceea-467f-9b1d-3c5b4a1d2e3f";
+        let forbidden = room_spots(hosts.caller()).get_or_create(entry, text("x")).await;
+        assert_eq!(kind(forbidden), Some(ErrorKind::InvalidOperation));
+        let runs = (hosts.world.count("create "), hosts.world.count("activate "));
+        assert_eq!(runs, (ids.len(), 0), "{store:?}");
+        hosts.stop().await?;
+    }
+    Ok(())
+}
+
+/// REQ: SP-027, SP-058, SP-091, SP-094, RT-008
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_every_store_what_was_closed_is_made_again_and_is_another() -> Tested {
+    for store in Shared::every() {
+        let hosts = Hosts::start(&store, 2).await?;
+        let (caller, other) = (hosts.caller(), hosts.any(0));
+        let (first, old) = room(caller, "room", "first").await?;
+        assert_eq!(look(&first, "lines").await?, "first");
+        // From elsewhere, so that the caller still remembers the first one.
+        assert!(room_spots(other).close(&old).await?, "{store:?}");
+        assert_eq!(hosts.world.count("closing room ExplicitClose"), 1);
+        assert_eq!(room_spots(caller).find("room").await?, None);
+        assert!(!room_spots(caller).close(&old).await?, "it is gone already");
+        let (again, new) = room(other, "room", "second").await?;
+        assert!(new.generation > old.generation, "{store:?}: {old:?}, {new:?}");
+        assert_eq!(look(&again, "lines").await?, "second");
+        assert_eq!(
+            kind(room_spots(caller).close(&old).await),
+            Some(ErrorKind::InvalidOperation)
+        );
+        assert_eq!(look(&again, "lines").await?, "second");
+
+        let cart = cart_spots(caller).of("cart");
+        let before = cart.view(text("generation")).activating().await?.text;
+        cart.add(text("close")).await?;
+        soon(hosts.world.until("cart dropped")).await;
+        // Until its host has heard that the ID is free, whoever calls is told so.
+        let after = soon(async {
+            loop {
+                match cart.view(text("generation")).activating().await {
+                    Err(error) if error.kind() == Some(ErrorKind::Unavailable) => tokio::task::yield_now().await,
+                    answer => break answer,
+                }
+            }
+        })
+        .await?
+        .text;
+        assert!(after.parse::<u64>()? > before.parse()?, "{store:?}: {before}, {after}");
+        assert_eq!(cart.view(text("")).await?.text, "", "it has nothing of the old one");
+        assert_eq!(hosts.world.count("activate cart"), 2);
+        hosts.stop().await?;
+    }
+    Ok(())
+}
+
+/// REQ: SP-084, LS-040, LS-043
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_every_store_a_host_makes_no_more_rooms_than_it_may() -> Tested {
+    for store in Shared::every() {
+        let hosts = Hosts::start_with(&store, 1, |objects| all(objects).capacity(ROOM, 3)).await?;
+        for how in ["reject", "fail", "panic", "fail late"] {
+            let made = room_spots(hosts.caller()).get_or_create("room", text(how)).await;
+            assert!(
+                made.is_err() || made == Ok(SpotCreated::Rejected(text("no"))),
+                "{how}: {made:?}"
+            );
+            assert_eq!(room_spots(hosts.caller()).find("room").await?, None, "{how}");
+        }
+        let creating: Vec<_> = (0..16)
+            .map(|number| {
+                let rooms = room_spots(hosts.any(number));
+                tokio::spawn(rooms.create(text("x")).into_future())
+            })
+            .collect();
+        let mut spots = Vec::new();
+        for create in creating {
+            match soon(create).await? {
+                Ok(created) => spots.push(created.reference().unwrap().clone()),
+                refused => assert_eq!(kind(refused), Some(ErrorKind::CapacityExceeded), "{store:?}"),
+            }
+        }
+        assert_eq!(spots.len(), 3, "{store:?}");
+        let next = || room_spots(hosts.caller()).create(text("x")).into_future();
+        assert_eq!(kind(next().await), Some(ErrorKind::CapacityExceeded), "{store:?}");
+        assert!(room_spots(hosts.caller()).close(&spots[0]).await?);
+        next().await?;
+        assert_eq!(kind(next().await), Some(ErrorKind::CapacityExceeded), "{store:?}");
+        hosts.stop().await?;
+    }
+    Ok(())
+}

@@ -12,7 +12,7 @@ import uuid
 import warnings
 
 from zlink_generated import interop
-from zlink_generated.interop import Bounded, InteropClient, Mood, Order
+from zlink_generated.interop import Answer, Bounded, InteropClient, Mood, Order
 from zlink_generated.zlink import ArgumentError, ErrorKind, Execution, Timestamp, UnknownMember, encode
 
 from .kit import PATIENCE, Case, hold
@@ -241,9 +241,17 @@ class Pressure(Case):
         # 256 handlers run at once; ten more calls may wait.
         host = self.host(jobs=10)
         client = await self.client(host.endpoint)
-        calls = [asyncio.create_task(client.ask(hold(number), timeout=PATIENCE)) for number in range(600)]
-        # Until then a handler that starts makes room again, and the pause may be over at once.
-        await self.until("all handlers hold", lambda: len(host.seen()) == 256)
+        calls: list[asyncio.Task[Answer]] = []
+
+        def ask(numbers: range) -> None:
+            calls.extend(asyncio.create_task(client.ask(hold(number), timeout=PATIENCE)) for number in numbers)
+
+        # Few at a time, so that no pause is asked for, and over again, before all handlers hold: then it lasts.
+        for number in range(0, 256, 4):
+            ask(range(number, number + 4))
+            await self.until("they hold", lambda: len(host.seen()) == len(calls))
+        self.assertFalse(client.servers()[0].paused)
+        ask(range(256, 600))
         await self.until("it asks for a pause", lambda: client.servers()[0].paused)
         late = asyncio.create_task(client.ask(Order(number=1000), timeout=PATIENCE))
         told = asyncio.create_task(client.tell(Order(number=1001)))

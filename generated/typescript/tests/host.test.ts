@@ -38,6 +38,23 @@ const order = (number: number): interop.OrderInput => ({ number: BigInt(number) 
 const hold = (number: number): interop.OrderInput => ({ what: "hold", number: BigInt(number) });
 const pending = ({ channel }: interop.InteropClient) => channel.servers().map((server) => server.pending);
 
+/** Makes the host full: few calls at a time, so that it does not pause, and go on, before all handlers hold. */
+async function fill<T>(
+  host: Host,
+  client: interop.InteropClient,
+  numbers: readonly number[],
+  ask: (number: number) => Promise<T>,
+): Promise<Promise<T>[]> {
+  const answers: Promise<T>[] = [];
+  while (answers.length < AT_ONCE) {
+    answers.push(...numbers.slice(answers.length, answers.length + 2).map(ask));
+    await until("they hold", async () => (await host.seen()).length === answers.length);
+  }
+  answers.push(...numbers.slice(AT_ONCE, AT_ONCE + QUEUED).map(ask));
+  await until("it pauses", () => client.channel.servers()[0]?.state === "paused");
+  return answers;
+}
+
 test("every type goes there and comes back", async () => {
   const client = connect((await start()).endpoint);
   assert.deepEqual(await client.echo(sample()), sample());
@@ -217,9 +234,7 @@ test("a full host pauses its clients: requests wait here, end by their own deadl
   const client = connect(host.endpoint);
   const numbers = Array.from({ length: AT_ONCE + QUEUED + 100 }, (_, n) => n);
   const ask = (number: number) => client.ask(hold(number), { timeoutMs: 120_000 });
-  const answers = numbers.slice(0, AT_ONCE + QUEUED).map(ask);
-  await until("all handlers hold", async () => (await host.seen()).length === AT_ONCE);
-  await until("it pauses", () => client.channel.servers()[0]?.state === "paused");
+  const answers = await fill(host, client, numbers, ask);
   answers.push(...numbers.slice(AT_ONCE + QUEUED).map(ask));
   const hasty = await failsWith(client.ask(order(9999), { timeoutMs: 200 }), "DeadlineExceeded", "NotExecuted");
   assert.match(hasty.message, /not sent/);
@@ -239,9 +254,7 @@ test("a host that is full and restarts is given nothing twice", async () => {
       () => "answered",
       (error: unknown) => (error instanceof CallError ? error.execution : String(error)),
     );
-  const outcomes = numbers.slice(0, AT_ONCE + QUEUED).map(ask);
-  await until("all handlers hold", async () => (await host.seen()).length === AT_ONCE);
-  await until("it pauses", () => client.channel.servers()[0]?.state === "paused");
+  const outcomes = await fill(host, client, numbers, ask);
   outcomes.push(...numbers.slice(AT_ONCE + QUEUED).map(ask));
   await host.kill();
   const later = await start({ endpoint: host.endpoint });

@@ -5,7 +5,7 @@
 #![allow(
     dead_code,
     unused_imports,
-    reason = "Spots, Actors and relocation, which will stand on the rest, are not built yet"
+    reason = "Actors and relocation, which will stand on the rest, are not built yet"
 )]
 
 use std::task::{Context, Poll};

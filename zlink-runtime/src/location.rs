@@ -26,7 +26,13 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-#[allow(dead_code, reason = "the room that uses it is being built")]
+#[cfg_attr(
+    not(feature = "testing"),
+    allow(
+        dead_code,
+        reason = "what resumes a creation, and answers one that is asked for again, is not built yet"
+    )
+)]
 mod authority;
 mod batch;
 mod blob;
@@ -62,10 +68,9 @@ pub use source::StoreSource;
 pub use sqlite::{SqliteBlobStore, SqliteStore};
 pub use timing::LocationTiming;
 
-#[allow(unused_imports, reason = "the room that uses it is being built")]
 pub(crate) use authority::{
-    Authority, AuthorityError, CreationOutcome, Ended, Filter, Limits, Listed, OperationId, Reader, Removal,
-    Reservation, Reserve, Reserving, Resolved, SpotRecord, SpotState, Terminal,
+    Authority, AuthorityError, CreationOutcome, Filter, Limits, Listed, OperationId, Reader, Removal, Reservation,
+    Reserve, Reserving, Resolved, SpotRecord, SpotState, Terminal,
 };
 pub(crate) use guarded::Guarded;
 pub(crate) use lease::{HostLease, LeaseConfig, LeasePhase, LeaseSeen, LeaseWatch, Record, Standing};

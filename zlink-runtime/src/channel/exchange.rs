@@ -23,7 +23,7 @@ use crate::wire::{self, CallHead, OperationRef, To};
 
 use super::call::Method;
 use super::objects::Found;
-use super::outbound::{HostState, Outbound};
+use super::outbound::Outbound;
 use super::own::{Kind, LOCAL, OwnPeer};
 use super::path::PathKind;
 use super::way::{Target, Way};
@@ -31,6 +31,7 @@ use super::way::{Target, Way};
 mod spot;
 mod told;
 
+pub(crate) use spot::no_role;
 use told::Traced;
 
 /// Everything of an operation but its payload.
@@ -248,10 +249,8 @@ impl Exchange {
     }
 
     fn begin(&mut self, cx: &mut Context<'_>) -> Step {
-        match self.way.outbound.state() {
-            HostState::Serving => {}
-            HostState::Draining if self.way.in_turn() => {}
-            _ => return Step::Failed(Outbound::shutting_down().into()),
+        if let Err(error) = self.way.outbound.takes(self.way.in_turn()) {
+            return Step::Failed(error.into());
         }
         let left = self.time_left();
         match self.route() {

@@ -31,7 +31,12 @@ use super::server::Handler;
 
 mod job;
 
-pub(crate) use job::CallJob;
+/// When the time of what came `at` that moment is up, where it is bounded.
+pub(crate) fn deadline(at: Instant, timeout_ms: Option<u32>) -> Option<Instant> {
+    timeout_ms.map(|millis| at + Duration::from_millis(u64::from(millis)))
+}
+
+pub(crate) use job::{CallJob, problem};
 
 /// The queue of one channel, or of a node.
 pub(crate) type Queue = Owner<CallJob>;
@@ -237,9 +242,7 @@ impl Inbound {
             );
         };
         let source = from.rid();
-        let deadline = call
-            .timeout_ms
-            .map(|millis| at + Duration::from_millis(u64::from(millis)));
+        let deadline = deadline(at, call.timeout_ms);
         let flow = flow::is_traced().then(|| Box::new(Flow::of_record(call.flow.of(&record))));
         if let Some(flow) = &flow {
             tracing::debug!(

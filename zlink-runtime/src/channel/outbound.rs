@@ -160,6 +160,18 @@ impl Outbound {
         }
     }
 
+    /// Whether a call may begin now; while this host drains, only what a running handler calls.
+    ///
+    /// # Errors
+    /// `ShuttingDown` where it may not.
+    pub(crate) fn takes(&self, in_turn: bool) -> Result<(), Error> {
+        match self.state() {
+            HostState::Serving => Ok(()),
+            HostState::Draining if in_turn => Ok(()),
+            HostState::Draining | HostState::Stopped => Err(Self::shutting_down()),
+        }
+    }
+
     /// Moves on; a state never goes back.
     pub(crate) fn set_state(&self, state: HostState) {
         self.0.state.fetch_max(state as u8, Ordering::AcqRel);

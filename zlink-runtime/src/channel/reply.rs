@@ -95,6 +95,12 @@ impl ReplyTo {
         self.tell(error);
     }
 
+    /// Says that its deadline passed before it could start.
+    pub(crate) fn too_late(self) {
+        let text = "the deadline passed before it could start";
+        self.fail(&Error::not_executed(ErrorKind::DeadlineExceeded, text));
+    }
+
     fn tell(&self, error: &Error) {
         match &self.route {
             ReplyRoute::Local(own) => own.fail(self.correlation, error.clone()),

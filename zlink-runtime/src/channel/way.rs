@@ -41,6 +41,11 @@ pub(super) enum Target {
     Bad(ArgumentError),
 }
 
+/// Whether the handler that a call comes from runs; no handler, no turn.
+pub(crate) fn is_running(turn: Option<&Weak<()>>) -> bool {
+    turn.is_some_and(|turn| turn.strong_count() > 0)
+}
+
 impl Way {
     pub(super) fn to_channel(outbound: Outbound, turn: Option<Weak<()>>, channel: ChannelName) -> Self {
         let target = match outbound.channel(&channel) {
@@ -121,7 +126,7 @@ impl Way {
 
     /// Whether the caller is a handler that runs. A client that it leaves behind calls from outside.
     pub(super) fn in_turn(&self) -> bool {
-        self.turn.as_ref().is_some_and(|turn| turn.strong_count() > 0)
+        is_running(self.turn.as_ref())
     }
 
     /// The same caller's way to another channel.

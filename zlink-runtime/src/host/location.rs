@@ -91,7 +91,7 @@ pub(super) struct Location {
     random: Random,
     discovery: Option<Discovery>,
     publishers: Mutex<Vec<JoinHandle<()>>>,
-    /// From the first question on.
+    /// That of the own Spots; without them, from the first question on.
     spots: OnceLock<Reader>,
 }
 
@@ -171,6 +171,12 @@ impl Location {
 
     pub(super) fn lease(&self) -> Arc<HostLease> {
         self.lease.clone()
+    }
+
+    /// Asks this one for Spots, which watches the leases of others already.
+    pub(super) fn asks(&self, reader: Reader) {
+        // Whoever was first is as good.
+        let _ = self.spots.set(reader);
     }
 
     /// Who is asked for Spots.

@@ -147,7 +147,11 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     let spots = location
         .as_ref()
         .filter(|_| !homes.is_empty() && ground.mistakes.is_empty());
-    let spots = spots.map(|location| ground.spots(location.lease(), shared, homes));
+    let spots = spots.map(|location| {
+        let spots = ground.spots(location.lease(), shared, homes);
+        location.asks(spots.reader().clone());
+        spots
+    });
     if let Some(Err(problem)) = match &spots {
         Some(spots) => Some(spots.start_entries().await),
         None => None,

@@ -12,7 +12,7 @@ use bytes::Bytes;
 
 use super::{HostLease, Revision, Standing, StoreError};
 use crate::error::ErrorKind;
-use crate::id::{ObjectGeneration, SpotId, SpotRef};
+use crate::id::{SpotId, SpotRef};
 use crate::random::Random;
 
 mod capacity;
@@ -101,14 +101,12 @@ pub(crate) struct Reservation {
     shared: Arc<Shared>,
     /// `None` once somebody else has it to do.
     record: Option<SpotRecord>,
-    generation: ObjectGeneration,
 }
 
 impl Reservation {
     fn new(shared: Arc<Shared>, record: SpotRecord) -> Self {
         Self {
             shared,
-            generation: record.generation,
             record: Some(record),
         }
     }
@@ -116,11 +114,6 @@ impl Reservation {
     /// What is reserved; `None` only inside commit and abort.
     pub(crate) fn record(&self) -> Option<&SpotRecord> {
         self.record.as_ref()
-    }
-
-    /// The incarnation that it is to become.
-    pub(crate) fn generation(&self) -> ObjectGeneration {
-        self.generation
     }
 }
 

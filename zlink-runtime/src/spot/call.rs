@@ -8,7 +8,7 @@ use std::sync::Weak;
 use std::time::Duration;
 
 use crate::channel::{
-    Adjust, Caller, HostState, Intent, Method, Outbound, RequestCall, RequestFuture, SendCall, SpotWay,
+    Adjust, Caller, Intent, Method, Outbound, RequestCall, RequestFuture, SendCall, SpotWay, is_running, no_role,
 };
 use crate::clock;
 use crate::error::{ArgumentError, CallError, Error, ErrorKind};
@@ -127,11 +127,6 @@ impl crate::channel::caller::Caller for SpotRoute {
 }
 
 impl Caller for SpotRoute {}
-
-/// Whether the caller is a handler that runs.
-fn is_alive(turn: Option<&Weak<()>>) -> bool {
-    turn.is_some_and(|turn| turn.strong_count() > 0)
-}
 
 fn bad_id(error: &crate::id::InvalidId) -> ArgumentError {
     ArgumentError::new("id", error.to_string())
@@ -361,16 +356,9 @@ impl<T: Send + 'static> Managing<T> {
                 turn,
                 stable_type,
             } = self.route;
-            let in_turn = is_alive(turn.as_ref());
-            match outbound.state() {
-                HostState::Serving => {}
-                HostState::Draining if in_turn => {}
-                _ => return Err(Outbound::shutting_down().into()),
-            }
-            let Some(spots) = outbound.objects_as::<Inner>() else {
-                let text = "no mesh of this process has an object role; give one object_client() or object_server(…)";
-                return Err(Error::not_executed(ErrorKind::NotConfigured, text).into());
-            };
+            let in_turn = is_running(turn.as_ref());
+            outbound.takes(in_turn)?;
+            let spots = outbound.objects_as::<Inner>().ok_or_else(no_role)?;
             let deadline = clock::now() + self.timeout.unwrap_or(outbound.request_timeout());
             let asking = Asking::new(spots, turn, stable_type, deadline);
             let submitted = asking.submitted();
@@ -562,11 +550,7 @@ impl<M: Message> PublishCall<M> {
         if let Some(refused) = self.refused {
             return Err(refused.into());
         }
-        match self.outbound.state() {
-            HostState::Serving => {}
-            HostState::Draining if is_alive(self.turn.as_ref()) => {}
-            _ => return Err(Outbound::shutting_down().into()),
-        }
+        self.outbound.takes(is_running(self.turn.as_ref()))?;
         let names = (self.topic.as_str(), self.packet);
         let begun = codec::encode(&self.message, |payload| {
             publish(&self.outbound, &self.channel, names, self.metadata.as_bytes(), payload)

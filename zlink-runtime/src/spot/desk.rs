@@ -4,12 +4,11 @@
 
 use std::any::Any;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use crate::channel::{Arrival, Arrived, Found, Objects, Refusal, ReplyTo, SpotTo, refuse};
+use crate::channel::{Arrival, Arrived, Found, Objects, Refusal, ReplyTo, SpotTo, deadline, refuse};
 use crate::error::{Error, ErrorKind};
 use crate::execution::{Rejected, may_wait_for};
 use crate::id::{MeshName, SpotId};
@@ -112,10 +111,7 @@ impl Inner {
             Ok(names) => names,
             Err(error) => return self.refuse("invalid_frame", error, reply),
         };
-        let timeout = spot
-            .call
-            .timeout_ms
-            .map(|millis| Duration::from_millis(u64::from(millis)));
+        let deadline = deadline(at, spot.call.timeout_ms);
         let incoming = Incoming {
             mesh,
             id,
@@ -124,7 +120,7 @@ impl Inner {
             spot,
             reply,
             permit,
-            deadline: timeout.map(|timeout| at + timeout),
+            deadline,
         };
         if !self.fence.is_open() {
             let error = Error::not_executed(

@@ -90,8 +90,8 @@ pub(super) enum MakeError {
 type Begun<S> = BoxFuture<'static, Result<(Option<S>, Vec<u8>), MakeError>>;
 type Begin<S> = Box<dyn Fn(Arc<Object>, Vec<u8>) -> Begun<S> + Send + Sync>;
 type Initialize<S, K> =
-    Box<dyn for<'a> Fn(&'a mut S, &'a mut SpotTurn<'a, K>) -> BoxFuture<'a, Result<(), HandlerError>> + Send + Sync>;
-type Closing<S, K> = Box<
+    Arc<dyn for<'a> Fn(&'a mut S, &'a mut SpotTurn<'a, K>) -> BoxFuture<'a, Result<(), HandlerError>> + Send + Sync>;
+type Closing<S, K> = Arc<
     dyn for<'a> Fn(&'a mut S, &'a mut SpotTurn<'a, K>, CloseReason, Instant) -> BoxFuture<'a, Result<(), HandlerError>>
         + Send
         + Sync,
@@ -99,8 +99,8 @@ type Closing<S, K> = Box<
 
 struct TypedLife<S, K> {
     begin: Begin<S>,
-    initialize: Option<Arc<Initialize<S, K>>>,
-    closing: Option<Arc<Closing<S, K>>>,
+    initialize: Option<Initialize<S, K>>,
+    closing: Option<Closing<S, K>>,
 }
 
 impl<S: Send + 'static, K: OfKind> Life for TypedLife<S, K> {
@@ -243,8 +243,8 @@ where
 pub struct SpotFactoryBuilder<S, K> {
     parts: Parts,
     begin: Begin<S>,
-    initialize: Option<Arc<Initialize<S, K>>>,
-    closing: Option<Arc<Closing<S, K>>>,
+    initialize: Option<Initialize<S, K>>,
+    closing: Option<Closing<S, K>>,
     kind: PhantomData<fn() -> K>,
 }
 
@@ -274,15 +274,15 @@ impl<S: Send + 'static, K: OfKind> SpotFactoryBuilder<S, K> {
 
     /// Runs before the Spot takes messages.
     pub fn initialize<F: for<'a> SpotInitialize<'a, S, K>>(mut self, call: F) -> Self {
-        self.initialize = Some(Arc::new(Box::new(move |spot, turn| Box::pin(call.call(spot, turn)))));
+        self.initialize = Some(Arc::new(move |spot, turn| Box::pin(call.call(spot, turn))));
         self
     }
 
     /// Runs last.
     pub fn closing<F: for<'a> SpotClosing<'a, S, K>>(mut self, call: F) -> Self {
-        let closing: Closing<S, K> =
-            Box::new(move |spot, turn, reason, deadline| Box::pin(call.call(spot, turn, reason, deadline)));
-        self.closing = Some(Arc::new(closing));
+        self.closing = Some(Arc::new(move |spot, turn, reason, deadline| {
+            Box::pin(call.call(spot, turn, reason, deadline))
+        }));
         self
     }
 

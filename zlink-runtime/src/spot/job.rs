@@ -9,13 +9,11 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use crate::channel::{Refusal, ReplyTo, refuse};
+use crate::channel::{self, Refusal, ReplyTo, refuse};
 use crate::error::{Error, ErrorKind};
 use crate::execution::{
     self, Abandoned, Callback, Ended, Job, Owner, Pulse, Scope, StateCell, StateTurn, Tick, YieldTurn,
 };
-use crate::message::CONTENT_TYPE;
-use crate::message::metadata::MetadataView;
 use crate::transport::BoxFuture;
 use crate::wire::Span;
 
@@ -61,6 +59,12 @@ pub(super) struct Call {
 impl SpotJob {
     pub(super) fn new(object: Arc<Object>, owner: Owner<SpotJob>, work: Work) -> Self {
         Self { object, owner, work }
+    }
+
+    /// Makes `build` what a new Spot begins with. Whether its owner took it, as a new one does.
+    pub(super) fn build(object: &Arc<Object>, build: BoxFuture<'static, ()>) -> bool {
+        let job = Self::new(object.clone(), object.lane().clone(), Work::Build(build));
+        object.lane().admit_lifecycle(job).is_ok()
     }
 
     /// The reply that it owes, where it could not be admitted.
@@ -117,8 +121,7 @@ fn begin_call(object: &Arc<Object>, call: Call, scope: Arc<Scope>, now: Instant)
     if call.deadline.is_some_and(|deadline| deadline <= now) {
         // Its caller has ended it; an answer would find nobody.
         if let Some(reply) = call.reply {
-            let text = "the deadline passed before it could start";
-            reply.fail(&Error::not_executed(ErrorKind::DeadlineExceeded, text));
+            reply.too_late();
         }
         if call.is_first {
             object.first_is_done();
@@ -145,7 +148,7 @@ fn begin_call(object: &Arc<Object>, call: Call, scope: Arc<Scope>, now: Instant)
         is_first,
         ..
     } = call;
-    let started = match problem(metadata.of(&record), content_type.of(&record)) {
+    let started = match channel::problem(metadata.of(&record), content_type.of(&record)) {
         Some(problem) => Err(Refusal {
             error: Error::not_executed(ErrorKind::ProtocolError, problem),
             reply,
@@ -175,17 +178,6 @@ fn begin_call(object: &Arc<Object>, call: Call, scope: Arc<Scope>, now: Instant)
             None
         }
     }
-}
-
-/// What is wrong with what stands beside a payload.
-fn problem(metadata: &[u8], content_type: &[u8]) -> Option<String> {
-    if !content_type.is_empty() && content_type != CONTENT_TYPE.as_bytes() {
-        return Some("the content type is unknown here".to_owned());
-    }
-    if metadata.is_empty() {
-        return None;
-    }
-    MetadataView::parse(metadata).err().map(|error| error.to_string())
 }
 
 impl Job for SpotJob {

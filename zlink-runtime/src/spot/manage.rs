@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use crate::channel::ReplyTo;
+use crate::channel::{ReplyTo, deadline};
 use crate::clock;
 use crate::error::{Error, ErrorKind};
 use crate::execution::guarded;
@@ -24,7 +24,7 @@ use crate::wire::{self, Control, RecordKind, SpotOutcome};
 use super::desk::Incoming;
 use super::factory::{Made, MakeError, SpotFactory};
 use super::find::{check_new, failed};
-use super::job::{SpotJob, Work};
+use super::job::SpotJob;
 use super::object::{Object, Phase};
 use super::spots::{Home, Inner, Spots};
 use super::value::CloseReason;
@@ -214,9 +214,7 @@ impl Inner {
             drop(table);
             return self.enqueue(&there, incoming);
         }
-        let job = SpotJob::new(object.clone(), object.lane().clone(), Work::Build(build));
-        // A new owner takes its first job.
-        if object.lane().admit_lifecycle(job).is_ok() {
+        if SpotJob::build(&object, build) {
             table.insert(object.id.clone(), object.clone());
             self.admit(&object, incoming, true);
         }
@@ -287,9 +285,7 @@ impl Inner {
         at: Instant,
     ) {
         let Some(reply) = reply else { return };
-        let deadline = control
-            .timeout_ms
-            .map(|millis| at + Duration::from_millis(u64::from(millis)));
+        let deadline = deadline(at, control.timeout_ms);
         let payload = control.payload.of(&record);
         let begun = match control.kind {
             RecordKind::SpotCreate => self.begin_create(&mesh, payload, deadline),
@@ -393,9 +389,7 @@ impl Inner {
             };
             spots.answer(reply, &answer);
         });
-        let job = SpotJob::new(object.clone(), object.lane().clone(), Work::Build(build));
-        // A new owner takes its first job.
-        if object.lane().admit_lifecycle(job).is_ok() {
+        if SpotJob::build(&object, build) {
             table.insert(object.id.clone(), object);
         }
     }
@@ -515,8 +509,7 @@ impl Spots {
                 let _ = tell.send(ended);
             });
             self.0.table.lock().insert(id.clone(), object.clone());
-            let job = SpotJob::new(object.clone(), object.lane().clone(), Work::Build(build));
-            if object.lane().admit_lifecycle(job).is_err() {
+            if !SpotJob::build(&object, build) {
                 return Err(format!("the Entry Spot of mesh {:?} is not made", home.mesh.as_str()));
             }
             let ended = told.await.unwrap_or_else(|_| Err("the host stops".to_owned()));

@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind};
 use crate::execution::{CpuPool, IoPool, Timers, WorkersHandle};
 use crate::id::{Generation, MeshName, Rid, SpotId, SpotKind, SpotType};
 use crate::limit::{ROUTE_CACHE_AGE, ROUTE_CACHE_ROUTES};
-use crate::location::{Authority, HostLease, SpotRecord};
+use crate::location::{Authority, HostLease, Reader, SpotRecord};
 use crate::mesh::Links;
 use crate::permit::HostPermits;
 use crate::random::Random;
@@ -139,6 +139,11 @@ impl Spots {
         let objects: Arc<dyn Objects> = inner.clone();
         inner.outbound.set_objects(Arc::downgrade(&objects));
         Self(inner)
+    }
+
+    /// What says where Spots are.
+    pub(crate) fn reader(&self) -> &Reader {
+        self.0.authority.reader()
     }
 
     /// Stops everything at once, and waits for nothing.

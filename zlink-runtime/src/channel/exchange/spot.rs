@@ -44,7 +44,7 @@ fn to(route: Route, found: Found) -> Route {
     Route::Spot(Box::new((route, found)))
 }
 
-fn no_role() -> Error {
+pub(crate) fn no_role() -> Error {
     let text = "no mesh of this process has an object role; give one object_client() or object_server(…)";
     Error::not_executed(ErrorKind::NotConfigured, text)
 }

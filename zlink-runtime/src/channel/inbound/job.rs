@@ -43,10 +43,7 @@ impl Job for CallJob {
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             // Its caller has ended it; an answer would find nobody.
             if let Some(reply) = self.reply {
-                reply.fail(&Error::not_executed(
-                    ErrorKind::DeadlineExceeded,
-                    "the deadline passed before it could start",
-                ));
+                reply.too_late();
             }
             return None;
         }
@@ -173,7 +170,7 @@ impl CallJob {
 }
 
 /// What is wrong with what stands beside a payload.
-fn problem(metadata: &[u8], content_type: &[u8]) -> Option<String> {
+pub(crate) fn problem(metadata: &[u8], content_type: &[u8]) -> Option<String> {
     if !content_type.is_empty() && content_type != CONTENT_TYPE.as_bytes() {
         return Some("the content type is unknown here".to_owned());
     }

@@ -2,12 +2,12 @@
 
 use super::AuthorityError;
 use super::capacity::Counts;
-use super::reader::{Reader, read, within};
+use super::reader::{Reader, read};
 use super::record::SpotRecord;
 use crate::id::{MeshName, Rid, SpotKind, SpotType};
 use crate::limit::READ_KEYS;
 use crate::location::name::{self, SPOTS};
-use crate::location::{Cursor, HostLease, Key, Page, Scan, Scanned, StoreError};
+use crate::location::{Cursor, HostLease, Key, Page, Scan, Scanned, StoreError, within};
 
 /// Which Spots a page shows.
 #[derive(Clone, Debug, PartialEq, Eq)]

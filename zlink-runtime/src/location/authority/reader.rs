@@ -1,7 +1,6 @@
 //! What the store says of one Spot, and whether its owner lives. It must not change anything.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::task::AbortHandle;
 
@@ -10,7 +9,7 @@ use super::standing::Owners;
 use super::{AuthorityError, Resolved};
 use crate::id::SpotId;
 use crate::location::name;
-use crate::location::{HostLease, Key, Standing, StoreError, Stored};
+use crate::location::{HostLease, Key, Standing, StoreError, Stored, within};
 
 /// Reads through the store of the host that holds a lease. Clones share what they have seen of other hosts' leases, which
 /// are watched until the last of them is gone.
@@ -103,15 +102,4 @@ pub(super) async fn read(lease: &HostLease, keys: &[Key]) -> Result<Vec<Option<S
     let config = lease.config();
     let read = within(config.timing.renew_timeout, config.store.read_many(keys)).await?;
     Ok(read.found)
-}
-
-/// Ends an operation of the store that takes too long.
-pub(super) async fn within<T>(
-    timeout: Duration,
-    operation: impl Future<Output = Result<T, StoreError>>,
-) -> Result<T, StoreError> {
-    match tokio::time::timeout(timeout, operation).await {
-        Ok(result) => result,
-        Err(_) => Err(StoreError::DeadlineExceeded(format!("no answer within {timeout:?}"))),
-    }
 }

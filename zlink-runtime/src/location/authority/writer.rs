@@ -14,12 +14,13 @@ use tokio::time::Instant;
 
 use super::capacity::{Counters, Tally};
 use super::change::{Change, Judged, Stamp, Token, apart};
-use super::reader::{read, within};
+use super::reader::read;
 use super::record::{Nonce, SpotRecord};
 use super::{AuthorityError, Reservation};
 use crate::limit::{AUTHORITY_BATCH, AUTHORITY_BATCH_BYTES, AUTHORITY_CHANGES};
 use crate::location::{
     Batch, Condition, HostLease, Key, LeasePhase, LocationStore, Mutation, Revision, StoreError, Stored, Written,
+    within,
 };
 use crate::random::Random;
 

@@ -12,11 +12,11 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use crate::channel::{Drops, Objects, Outbound};
+use crate::channel::{Drops, Filters, Objects, Outbound};
 use crate::error::{Error, ErrorKind};
 use crate::execution::{CpuPool, IoPool, Timers, WorkersHandle};
 use crate::id::{Generation, MeshName, Rid, SpotId, SpotKind, SpotType};
-use crate::limit::{ROUTE_CACHE_AGE, ROUTE_CACHE_ROUTES};
+use crate::limit::ROUTE_CACHE_ROUTES;
 use crate::location::{Authority, HostLease, Reader, SpotRecord};
 use crate::mesh::Links;
 use crate::permit::HostPermits;
@@ -38,7 +38,11 @@ pub(crate) struct SpotsConfig {
     pub(crate) random: Random,
     pub(crate) lease: Arc<HostLease>,
     pub(crate) shared: Shared,
+    /// What stands around every handler.
+    pub(crate) filters: Filters,
     pub(crate) homes: Vec<Home>,
+    /// How long a Spot that was found is looked up no more.
+    pub(crate) route_age: Duration,
 }
 
 /// What one node of this host can do with Spots.
@@ -85,6 +89,7 @@ pub(super) struct Inner {
     pub(super) cpu: CpuPool,
     pub(super) io: IoPool,
     pub(super) shared: Shared,
+    pub(super) filters: Filters,
     pub(super) authority: Authority,
     pub(super) fence: Fence,
     pub(super) homes: Vec<Arc<Home>>,
@@ -115,9 +120,10 @@ impl Spots {
             cpu: CpuPool::new(),
             io: IoPool::new(config.runtime.clone()),
             shared: config.shared,
+            filters: config.filters,
             homes: config.homes.into_iter().map(Arc::new).collect(),
             table: Mutex::default(),
-            routes: Mutex::new(RouteCache::new(ROUTE_CACHE_AGE, ROUTE_CACHE_ROUTES)),
+            routes: Mutex::new(RouteCache::new(config.route_age, ROUTE_CACHE_ROUTES)),
             activating: Mutex::default(),
             subscribers: Subscribers::default(),
             fanout,
@@ -146,10 +152,17 @@ impl Spots {
         self.0.authority.reader()
     }
 
+    /// Changes how long what is found from here on is looked up no more.
+    pub(crate) fn set_route_age(&self, age: Duration) {
+        self.0.routes.lock().set_max_age(age);
+    }
+
     /// Stops everything at once, and waits for nothing.
     pub(crate) fn abandon(&self) {
         let objects: Vec<_> = self.0.table.lock().drain().map(|(_, object)| object).collect();
         for object in objects {
+            // What waits for its end is answered as it is dropped.
+            drop(object.end());
             object.stop(ErrorKind::ShuttingDown);
         }
         self.0.end_tasks();
@@ -165,18 +178,8 @@ impl Inner {
         self.table.lock().get(id).cloned()
     }
 
-    /// Takes that very object out of the table.
-    pub(super) fn remove(&self, object: &Arc<Object>) {
-        let mut table = self.table.lock();
-        if table.get(&object.id).is_some_and(|there| Arc::ptr_eq(there, object)) {
-            table.remove(&object.id);
-        }
-        drop(table);
-        self.subscribers.remove(object);
-    }
-
     /// Another host has released that Spot: nothing of it runs here any more.
-    fn was_taken(&self, record: &SpotRecord) {
+    fn was_taken(self: &Arc<Self>, record: &SpotRecord) {
         let object = self.object(&record.id);
         let same = |object: &Arc<Object>| object.record().is_some_and(|own| own.generation == record.generation);
         if let Some(object) = object.filter(same) {

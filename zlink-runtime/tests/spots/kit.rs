@@ -297,6 +297,7 @@ impl CartSpot for Cart {
         _: Instant,
     ) -> Result<(), HandlerError> {
         self.world.note(format!("closing {} {reason:?}", turn.id()));
+        self.world.build_gate("closing").await;
         Ok(())
     }
 
@@ -399,9 +400,17 @@ pub(crate) fn serves_with(
 
 /// Makes `name` a node that only calls.
 pub(crate) fn calls(cluster: &Cluster, name: &'static str) {
+    calls_with(cluster, name, |host| host);
+}
+
+pub(crate) fn calls_with(
+    cluster: &Cluster,
+    name: &'static str,
+    configure: impl Fn(HostBuilder) -> HostBuilder + Send + Sync + 'static,
+) {
     let store = cluster.store(name);
     cluster.node(name, move |host: HostBuilder| {
-        let host = host.location_store(store.clone());
+        let host = configure(host.location_store(store.clone()));
         host.mesh("world", |mesh| {
             mesh.rid_prefix(name).listen(format!("tcp://{name}:1")).object_client()
         })

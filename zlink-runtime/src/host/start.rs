@@ -244,7 +244,6 @@ impl Ground {
             random: self.random.clone(),
             lease,
             shared,
-            filters: self.filters.clone(),
             homes,
             route_age,
         })

@@ -23,9 +23,13 @@ mod wait;
 // For `events`.
 use wait::until;
 
+mod around;
 mod direct;
 mod instance;
 mod life;
+mod multicast;
 mod others;
+mod outward;
+mod pressure;
 mod routes;
 mod stores;

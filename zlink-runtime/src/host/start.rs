@@ -457,7 +457,7 @@ impl Ground {
         } else {
             let path = self.path(ChannelPath::new(
                 name.clone(),
-                PathKind::ClientServer,
+                PathKind::ClientServer { searches: automatic },
                 Timeouts::default(),
             ));
             let inbound = inbound(self, Vec::new(), vec![path]);

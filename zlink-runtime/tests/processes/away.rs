@@ -99,7 +99,8 @@ fn an_owner_that_was_stopped_runs_nothing_before_it_has_recovered_and_nothing_th
     goes_on(&mut owner, &mut other, stopped, true);
     let recovered = began.elapsed();
     let pending = other.answer(pending);
-    pending.failed("Unavailable");
+    let told = ["Unavailable", "DeadlineExceeded"].contains(&pending.kind.as_str());
+    assert!(told, "{pending:?}");
     println!(
         "stopped: released after {took:?}; a request that had waited there ended {pending:?}; it ran its own again {recovered:?} after \
          the store"
@@ -183,7 +184,10 @@ fn while_a_stopped_process_holds_the_file_all_is_unavailable_and_nothing_is_owne
     // Far longer than it takes to prove that the owner is dead, could anything be written.
     while began.elapsed() < 2 * stage.lease_ends_for_others() {
         for order in ["release taken", "release cart", "create new x"] {
-            other.ask(order).failed("Unavailable");
+            let answer = other.ask(order);
+            // A write whose outcome is not known is not given up before its caller does.
+            let told = ["Unavailable", "DeadlineExceeded"].contains(&answer.kind.as_str());
+            assert!(told, "{order}: {answer:?}");
         }
     }
     owner.go_on();

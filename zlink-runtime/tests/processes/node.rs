@@ -36,7 +36,7 @@ impl Timing {
     fn patience(self) -> Duration {
         match self {
             Timing::Patient => Duration::from_secs(90),
-            Timing::Brief => Duration::from_secs(20),
+            Timing::Brief => Duration::from_secs(10),
         }
     }
 

@@ -118,7 +118,6 @@ impl Answer {
         self.text
     }
 
-    /// That it is an error which says that nothing was executed, or not.
     #[track_caller]
     pub(crate) fn failed(&self, kind: &str) {
         assert_eq!(self.kind, kind, "{self:?}");

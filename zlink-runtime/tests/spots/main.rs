@@ -17,8 +17,10 @@ mod server;
 #[allow(dead_code, reason = "other tests wait more briefly")]
 mod wait;
 
+mod clocks;
 mod direct;
 mod instance;
 mod life;
 mod others;
+mod resent;
 mod stores;

@@ -41,6 +41,7 @@ mod error;
 mod guarded;
 mod key;
 mod lease;
+mod losses;
 mod memory;
 mod name;
 mod probe;

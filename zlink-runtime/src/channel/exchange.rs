@@ -447,7 +447,7 @@ impl Exchange {
         loop {
             head.clear();
             let key = self.register(route.id(), cx).map(|key| (key, left));
-            self.note_target(route.rid());
+            self.note_target(&route);
             self.head(&mut head, &route, key, true);
             if self.traced.is_some() && head.len() + payload.len() > route.max_record() {
                 // Whether a message fits must not depend on who looks.

@@ -80,6 +80,10 @@ pub(super) fn validate(host: HostBuilder) -> Result<Plan, Vec<ConfigError>> {
         ("send_timeout", host.send_timeout),
         ("drain_timeout", Some(host.drain_timeout)),
         ("watchdog", host.watchdog),
+        (
+            "route_cache_max_age",
+            Some(host.route_cache_max_age).filter(|age| !age.is_zero()),
+        ),
     ] {
         if let Some(timeout) = timeout {
             mistakes.check("host", clock::timeout(what, timeout));

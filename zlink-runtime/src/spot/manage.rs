@@ -3,6 +3,7 @@
 //! A Spot that is made holds its gate meanwhile, so that what may wait for it waits in its queue, in order. It must not
 //! know who asked, nor what a Spot does.
 
+use std::collections::HashMap;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
@@ -85,6 +86,10 @@ impl Inner {
             Ok(Reserving::Issued(record) | Reserving::Lost(record)) => return Outcome::Lost(record),
             Ok(Reserving::Over(ended)) => return Outcome::Over(ended),
             Ok(Reserving::NoCapacity) => {
+                tracing::debug!(
+                    target: "zlink::spot", event_id = "zlink.spot.no_capacity", mesh_name = home.mesh.as_str(),
+                    stable_type = parts.stable_type.as_str(), "a node has no room for another Spot"
+                );
                 let text = format!(
                     "this node has as many Spots of the type {} as it may",
                     parts.stable_type
@@ -171,13 +176,24 @@ impl Inner {
     }
 
     /// It was not made: what waits for it is told why.
-    fn gave_up(&self, object: &Arc<Object>, why: Error) {
+    fn gave_up(self: &Arc<Self>, object: &Arc<Object>, why: Error) {
         self.remove(object);
         object.stop_with(why);
     }
 
     /// Begins to make the Spot that an incoming call may activate; the call is its first.
     pub(super) fn activate(self: &Arc<Self>, incoming: Incoming) {
+        self.activate_in(&mut self.table.lock(), incoming);
+    }
+
+    /// The same, with the table in hand: nothing comes between this and what else is done to it.
+    pub(super) fn activate_in(self: &Arc<Self>, table: &mut HashMap<SpotId, Arc<Object>>, incoming: Incoming) {
+        let there = table.get(&incoming.id).cloned();
+        let anew = match &there {
+            Some(there) => self.enqueue(there, incoming),
+            None => Some(incoming),
+        };
+        let Some(incoming) = anew else { return };
         let begun = self.activation(&incoming).and_then(|(home, factory, operation)| {
             if incoming.record.len() > crate::limit::INBOX_BYTES {
                 let text = format!(
@@ -211,14 +227,10 @@ impl Inner {
                 Outcome::Failed(error) => spots.gave_up(&making, error),
             }
         });
-        let mut table = self.table.lock();
-        if let Some(there) = table.get(&incoming.id).cloned() {
-            drop(table);
-            return self.enqueue(&there, incoming);
-        }
         if SpotJob::build(&object, build) {
             table.insert(object.id.clone(), object.clone());
-            self.admit(&object, incoming, true);
+            // A new queue takes what comes; where the host stops at this moment, it has refused it.
+            let _ = self.admit(&object, incoming, true);
         }
     }
 
@@ -273,7 +285,6 @@ impl Inner {
             tokio::time::sleep(crate::limit::ACTIVATION_TIME + Duration::from_secs(2)).await;
             spots.remove(&object);
             object.lane().close(ErrorKind::Unavailable);
-            object.has_ended();
         });
     }
 

@@ -118,7 +118,7 @@ async fn object_roles_need_a_store_which_no_host_has_yet() {
     refuses(mesh(|m| m.role(ObjectRole::Server)), place, "Location Store").await;
 }
 
-/// REQ: NET-403, NET-407, NET-702, NET-1006
+/// REQ: NET-403, NET-407, NET-702, NET-1006, SP-101
 #[tokio::test]
 async fn a_channel_name_leads_to_one_path() {
     let orders = "\"orders\"";

@@ -9,6 +9,9 @@
 )]
 
 mod arena;
+#[path = "../contract/kit/events.rs"]
+#[allow(dead_code, reason = "other tests look for more")]
+mod events;
 mod kit;
 #[path = "../shared/redis.rs"]
 #[allow(dead_code, reason = "other tests kill and restart it")]
@@ -17,10 +20,21 @@ mod server;
 #[allow(dead_code, reason = "other tests wait more briefly")]
 mod wait;
 
+// For `events`.
+use wait::until;
+
+mod around;
 mod clocks;
 mod direct;
 mod instance;
 mod life;
+mod multicast;
 mod others;
+<<<<<<< HEAD
 mod resent;
+=======
+mod outward;
+mod pressure;
+mod routes;
+>>>>>>> main
 mod stores;

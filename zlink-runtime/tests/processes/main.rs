@@ -8,7 +8,6 @@
     reason = "a test may fail"
 )]
 
-#[path = "../spots/arena.rs"]
 mod arena;
 mod away;
 mod crowd;

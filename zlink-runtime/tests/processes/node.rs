@@ -138,18 +138,6 @@ impl RoomSpot for Room {
         Ok(Line { text })
     }
 
-    async fn settle(_: &mut RoomYieldTurn<'_, Self>, request: Line) -> Result<Line, HandlerError> {
-        Ok(request)
-    }
-
-    async fn disband(&mut self, _: &mut RoomTurn<'_>, _: Nothing) -> Result<Line, HandlerError> {
-        Ok(Line::default())
-    }
-
-    async fn news(&mut self, _: &mut RoomTurn<'_>, _: Line) -> Result<(), HandlerError> {
-        Ok(())
-    }
-
     async fn tick(&mut self, turn: &mut RoomTurn<'_>, _: Tick) -> Result<(), HandlerError> {
         self.world.write(format!("tick {}", turn.id()));
         Ok(())

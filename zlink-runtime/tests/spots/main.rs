@@ -30,11 +30,8 @@ mod instance;
 mod life;
 mod multicast;
 mod others;
-<<<<<<< HEAD
-mod resent;
-=======
 mod outward;
 mod pressure;
+mod resent;
 mod routes;
->>>>>>> main
 mod stores;

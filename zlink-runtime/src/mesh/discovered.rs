@@ -81,11 +81,15 @@ impl Links {
             };
             peers.insert(rid, Peer { info, need, dialling });
         }
+        let listed = peers.keys().cloned().collect();
         drop(peers);
+        let mut table = inner.table.lock();
+        table.listed(&listed);
         if !before.is_empty() {
             let gone = |rid: &Rid| before.contains_key(rid) && !inner.wants(rid);
-            inner.table.lock().forget(clock::now(), |rid| !gone(rid));
+            table.forget(clock::now(), |rid| !gone(rid));
         }
+        drop(table);
         inner.publish();
     }
 

@@ -228,6 +228,11 @@ impl Links {
         }
     }
 
+    /// Whether there is a link to that peer, or one may come: the store lists it, or somebody wants it.
+    pub(crate) fn expects(&self, rid: &Rid) -> bool {
+        matches!(self.find(rid), Lookup::Ready(_) | Lookup::Known)
+    }
+
     /// Waits until a link to that peer is ready that is none of those that have `ended`. Dropping the future is harmless.
     pub(crate) async fn ready(&self, rid: &Rid, ended: &[LinkId]) -> Arc<PeerLink> {
         loop {

@@ -13,7 +13,7 @@ use crate::clock;
 use crate::error::{CallError, Error, ErrorKind, Execution};
 use crate::id::{MeshName, ObjectGeneration, Rid, SpotId, SpotKind, SpotRef, SpotType};
 use crate::limit::INBOX_BYTES;
-use crate::location::{Removal, Resolved, SpotRecord};
+use crate::location::{CreationOutcome, OperationId, Removal, Resolved, SpotRecord};
 use crate::wire::{self, RecordKind, SpotOutcome};
 
 use super::call::is_managed;
@@ -35,14 +35,27 @@ pub(super) struct Asking {
     submitted: Submitted,
 }
 
-/// Whether anything of an operation has left this process.
+/// How far an operation has come, for whoever gives up on it.
 #[derive(Clone, Default)]
-pub(super) struct Submitted(Arc<AtomicBool>);
+pub(super) struct Submitted(Arc<Progress>);
+
+#[derive(Default)]
+struct Progress {
+    /// A node may have been asked.
+    asked: AtomicBool,
+    /// One is being asked: that ends by itself, at the same deadline, and says more.
+    asks: AtomicBool,
+}
 
 impl Submitted {
+    /// Whether a node is being asked.
+    pub(super) fn asks(&self) -> bool {
+        self.0.asks.load(Ordering::Relaxed)
+    }
+
     /// An error that says whether something may have run.
     pub(super) fn error(&self, kind: ErrorKind, text: &str) -> Error {
-        let execution = if self.0.load(Ordering::Relaxed) {
+        let execution = if self.0.asked.load(Ordering::Relaxed) {
             Execution::Unknown
         } else {
             Execution::NotExecuted
@@ -114,12 +127,35 @@ impl Asking {
                 .map_err(|error| Error::not_executed(ErrorKind::InternalFailure, error.to_string()))?,
         };
         check_new(&id)?;
-        let operation = self.spots.random.uuid().into_bytes().to_vec();
+        let operation = OperationId {
+            source: home.rid.clone(),
+            lifecycle: home.lifecycle,
+            id: self.spots.random.uuid().into_bytes(),
+        };
         let mut refused_by: Vec<Rid> = Vec::new();
         let mut last: Option<CallError> = None;
+        // Whose answer was lost with its link: it may have made the Spot, and may make it still.
+        let mut unheard: Option<Rid> = None;
         let mut pause = LOOK.0;
         loop {
-            match self.spots.authority.resolve(&id).await {
+            let resolved = self.spots.authority.resolve(&id).await;
+            if let Some(node) = unheard.clone() {
+                let here = match &resolved {
+                    Resolved::Ready(record) | Resolved::Unavailable(record) if record.operation == operation => {
+                        record.node.clone()
+                    }
+                    _ => node,
+                };
+                // Read after it: what is Ready by then has ended before.
+                if let Some(created) = self.ended(&operation, &id, &home.mesh, here).await? {
+                    return Ok(created);
+                }
+            }
+            if clock::now() >= self.deadline {
+                let text = "the Spot was not made in time";
+                return Err(last.unwrap_or_else(|| self.submitted.error(ErrorKind::DeadlineExceeded, text).into()));
+            }
+            match resolved {
                 Resolved::Ready(record) => {
                     self.check_type(&record, |kind| kind == SpotKind::User)?;
                     if exclusive {
@@ -150,7 +186,7 @@ impl Asking {
                         target_lifecycle: place.lifecycle.to_wire(),
                         source: home.rid.as_bytes().to_vec(),
                         source_lifecycle: home.lifecycle.to_wire(),
-                        operation: operation.clone(),
+                        operation: operation.id.to_vec(),
                         request: request.clone(),
                     };
                     match self
@@ -168,13 +204,47 @@ impl Asking {
                             last = Some(error);
                             continue;
                         }
-                        Err(error) => return Err(error),
+                        // The same again, as the same operation: whoever made it knows.
+                        Err(error) if is_lost(&error) => {
+                            (unheard, last) = (Some(place.rid), None);
+                        }
+                        Err(error) => return Err(never_admitted(error)),
                     }
                 }
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(LOOK.1);
         }
+    }
+
+    /// How the own operation ended, whose answer did not come.
+    async fn ended(
+        &self,
+        operation: &OperationId,
+        id: &SpotId,
+        mesh: &MeshName,
+        node: Rid,
+    ) -> Result<Option<SpotCreated<Vec<u8>>>, CallError> {
+        let ended = self.spots.authority.reader().ended(operation).await;
+        let Some(ended) = ended.map_err(|error| failed(&error))? else {
+            return Ok(None);
+        };
+        Ok(Some(match ended.outcome {
+            CreationOutcome::Created => {
+                let spot = SpotRef {
+                    id: id.clone(),
+                    generation: ended.generation,
+                    mesh: mesh.clone(),
+                    node,
+                };
+                SpotCreated::Created(spot, ended.body.to_vec())
+            }
+            CreationOutcome::Rejected => SpotCreated::Rejected(ended.body.to_vec()),
+            CreationOutcome::Failed => {
+                let text = format!("the factory of {} failed", self.stable_type);
+                return Err(Error::unknown(ErrorKind::InternalFailure, text).into());
+            }
+        }))
     }
 
     fn created(&self, id: &SpotId, answer: wire::SpotCreated) -> Result<Option<SpotCreated<Vec<u8>>>, CallError> {
@@ -206,13 +276,16 @@ impl Asking {
         kind: RecordKind,
         question: Q,
     ) -> Result<R, CallError> {
-        self.submitted.0.store(true, Ordering::Relaxed);
+        self.submitted.0.asked.store(true, Ordering::Relaxed);
         let left = self
             .deadline
             .saturating_duration_since(clock::now())
             .max(Duration::from_millis(1));
         let from = (&self.spots.outbound, self.turn.clone());
-        control(from, (mesh, node.clone()), kind, question, left).await
+        self.submitted.0.asks.store(true, Ordering::Relaxed);
+        let answer = control(from, (mesh, node.clone()), kind, question, left).await;
+        self.submitted.0.asks.store(false, Ordering::Relaxed);
+        answer
     }
 
     pub(super) async fn close(self, spot: &SpotRef) -> Result<bool, CallError> {
@@ -272,6 +345,22 @@ fn stale() -> Error {
         ErrorKind::InvalidOperation,
         "the reference is of another incarnation of the Spot than there is now",
     )
+}
+
+/// Whether an answer was lost on its way, and nothing else is wrong.
+fn is_lost(error: &CallError) -> bool {
+    error.execution() == Execution::Unknown && error.kind() == Some(ErrorKind::Unavailable)
+}
+
+/// What no node has taken until its deadline did not begin.
+fn never_admitted(error: CallError) -> CallError {
+    match (error.kind(), error.execution()) {
+        (Some(ErrorKind::DeadlineExceeded), Execution::NotExecuted) => {
+            let text = "no node took the request before its deadline";
+            Error::not_executed(ErrorKind::Unavailable, text).into()
+        }
+        _ => error,
+    }
 }
 
 /// Whether another node can be asked: this one did nothing, and says so.

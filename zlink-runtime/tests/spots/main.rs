@@ -18,6 +18,7 @@ mod server;
 mod wait;
 
 mod direct;
+mod execution;
 mod instance;
 mod life;
 mod others;

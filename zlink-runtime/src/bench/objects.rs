@@ -73,7 +73,7 @@ impl Objects {
         let workers = Workers::spawn(&Handle::current(), workers);
         let counts = Arc::<Counts>::default();
         let objects = (0..count).map(|_| {
-            let unit = Unit::new(&workers, Mode::SpotWide);
+            let unit = Unit::on(&workers.handle(), Mode::SpotWide);
             Arc::new(Object {
                 cell: StateCell::new(unit.lane(), Last(0, counts.clone())),
                 owner: unit.lane().clone(),

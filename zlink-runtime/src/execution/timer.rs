@@ -140,13 +140,8 @@ impl Timers {
         Ok(generation)
     }
 
-    /// Ends a timer: no tick starts any more. One that has started goes on. Whether there was one.
-    pub(crate) fn cancel(&self, owner: OwnerKey, name: &str) -> bool {
-        let removed = self.0.table.lock().remove(&(owner, Arc::from(name)));
-        removed.is_some()
-    }
-
-    /// The same, unless it was registered anew since.
+    /// Ends a timer, unless it was registered anew since: no tick starts any more. One that has started goes on. Whether
+    /// there was one.
     pub(crate) fn cancel_generation(&self, owner: OwnerKey, name: &str, generation: u64) -> bool {
         let key = (owner, Arc::from(name));
         let mut table = self.0.table.lock();

@@ -13,7 +13,9 @@ mod scope;
 mod state;
 mod yielding;
 
-pub(crate) use scope::{Scope, may_begin, may_wait_for};
+#[cfg(test)]
+pub(crate) use scope::may_begin;
+pub(crate) use scope::{Scope, may_wait_for};
 pub(crate) use state::{OwnTurn, StateCell};
 pub use yielding::{YieldFor, YieldTurn, Yields};
 

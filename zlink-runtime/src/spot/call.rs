@@ -362,14 +362,22 @@ impl<T: Send + 'static> Managing<T> {
             let deadline = clock::now() + self.timeout.unwrap_or(outbound.request_timeout());
             let asking = Asking::new(spots, turn, stable_type, deadline);
             let submitted = asking.submitted();
-            let work = (self.work)(asking);
+            let mut work = (self.work)(asking);
+            tokio::select! {
+                biased;
+                () = outbound.refuses(in_turn) => return Err(Outbound::shutting_down().into()),
+                ended = &mut work => return ended,
+                () = tokio::time::sleep_until(deadline) => {}
+            }
+            if !submitted.asks() {
+                let text = "the operation did not end in time";
+                return Err(submitted.error(ErrorKind::DeadlineExceeded, text).into());
+            }
+            // A node is being asked, and the deadline is that request's own.
             tokio::select! {
                 biased;
                 () = outbound.refuses(in_turn) => Err(Outbound::shutting_down().into()),
-                ended = tokio::time::timeout_at(deadline, work) => ended.unwrap_or_else(|_| {
-                    let text = "the operation did not end in time";
-                    Err(submitted.error(ErrorKind::DeadlineExceeded, text).into())
-                }),
+                ended = work => ended,
             }
         })
     }

@@ -36,14 +36,27 @@ pub(super) struct Asking {
     submitted: Submitted,
 }
 
-/// Whether anything of an operation has left this process.
+/// How far an operation has come, for whoever gives up on it.
 #[derive(Clone, Default)]
-pub(super) struct Submitted(Arc<AtomicBool>);
+pub(super) struct Submitted(Arc<Progress>);
+
+#[derive(Default)]
+struct Progress {
+    /// A node may have been asked.
+    asked: AtomicBool,
+    /// One is being asked: that ends by itself, at the same deadline, and says more.
+    asks: AtomicBool,
+}
 
 impl Submitted {
+    /// Whether a node is being asked.
+    pub(super) fn asks(&self) -> bool {
+        self.0.asks.load(Ordering::Relaxed)
+    }
+
     /// An error that says whether something may have run.
     pub(super) fn error(&self, kind: ErrorKind, text: &str) -> Error {
-        let execution = if self.0.load(Ordering::Relaxed) {
+        let execution = if self.0.asked.load(Ordering::Relaxed) {
             Execution::Unknown
         } else {
             Execution::NotExecuted
@@ -152,6 +165,11 @@ impl Asking {
         let mut tried = Tried::default();
         let mut pause = LOOK.0;
         loop {
+            if clock::now() >= self.deadline {
+                let text = "the Spot was not made in time";
+                let late = || self.submitted.error(ErrorKind::DeadlineExceeded, text).into();
+                return Err(tried.last.take().unwrap_or_else(late));
+            }
             match self.spots.authority.resolve(&id).await {
                 Resolved::Ready(record) => {
                     self.check_type(&record, |kind| kind == SpotKind::User)?;
@@ -247,7 +265,7 @@ impl Asking {
                 tried.last = Some(error);
                 Ok(Asked::Later)
             }
-            Err(error) => Err(error),
+            Err(error) => Err(never_admitted(error)),
         }
     }
 
@@ -285,13 +303,16 @@ impl Asking {
         kind: RecordKind,
         question: Q,
     ) -> Result<R, CallError> {
-        self.submitted.0.store(true, Ordering::Relaxed);
+        self.submitted.0.asked.store(true, Ordering::Relaxed);
         let left = self
             .deadline
             .saturating_duration_since(clock::now())
             .max(Duration::from_millis(1));
         let from = (&self.spots.outbound, self.turn.clone());
-        control(from, (mesh, node.clone()), kind, question, left).await
+        self.submitted.0.asks.store(true, Ordering::Relaxed);
+        let answer = control(from, (mesh, node.clone()), kind, question, left).await;
+        self.submitted.0.asks.store(false, Ordering::Relaxed);
+        answer
     }
 
     pub(super) async fn close(self, spot: &SpotRef) -> Result<bool, CallError> {
@@ -331,7 +352,7 @@ impl Asking {
 
     pub(super) async fn release(self, spot: &SpotRef) -> Result<bool, CallError> {
         // What is not known to have been written when its time is up may be written later.
-        self.submitted.0.store(true, Ordering::Relaxed);
+        self.submitted.0.asked.store(true, Ordering::Relaxed);
         match self.spots.release(spot).await {
             Ok(Removal::Removed) => {
                 self.spots.is_misled(&spot.id, u64::MAX);
@@ -358,6 +379,17 @@ fn stale() -> Error {
 /// Whether the one that was asked was lost before it answered: nobody knows how far it came.
 fn is_lost(error: &CallError) -> bool {
     error.execution() == Execution::Unknown && error.kind() == Some(ErrorKind::Unavailable)
+}
+
+/// What no node has taken until its deadline did not begin.
+fn never_admitted(error: CallError) -> CallError {
+    match (error.kind(), error.execution()) {
+        (Some(ErrorKind::DeadlineExceeded), Execution::NotExecuted) => {
+            let text = "no node took the request before its deadline";
+            Error::not_executed(ErrorKind::Unavailable, text).into()
+        }
+        _ => error,
+    }
 }
 
 /// Whether another node can be asked: this one did nothing, and says so.

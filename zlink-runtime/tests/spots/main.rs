@@ -26,6 +26,7 @@ use wait::until;
 mod around;
 mod clocks;
 mod direct;
+mod execution;
 mod instance;
 mod life;
 mod multicast;

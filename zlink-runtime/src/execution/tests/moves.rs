@@ -82,7 +82,7 @@ async fn a_captured_queue_comes_out_in_order_and_goes_on_where_it_arrives() {
         .collect();
     assert_eq!(names, [["Q1", "Q2"], ["M1", "M2"]]);
     // Where it arrives, everything waits, whichever way it comes.
-    let there = world.unit_of(Unit::arriving(&world.workers, Mode::SpotWide));
+    let there = world.unit_of(Unit::arriving(&world.workers.handle(), Mode::SpotWide));
     let there_member = there.member();
     let arrival = Arrival::new(vec![there.owner.clone(), there_member.owner.clone()]);
     there.probe(&world, "direct");
@@ -119,7 +119,7 @@ async fn a_captured_queue_comes_out_in_order_and_goes_on_where_it_arrives() {
 #[tokio::test]
 async fn a_backlog_hands_its_one_permit_on() {
     let world = World::new(1);
-    let room = world.unit_of(Unit::arriving(&world.workers, Mode::SpotWide));
+    let room = world.unit_of(Unit::arriving(&world.workers.handle(), Mode::SpotWide));
     let arrival = Arrival::new(vec![room.owner.clone()]);
     let saved = (1..=3)
         .map(|number| room.noted(&world, &format!("backlog {number}")))
@@ -163,7 +163,7 @@ fn backlog_of(room: &Object, world: &World, count: usize) -> (Vec<ObjectJob>, Ve
 #[tokio::test]
 async fn the_right_to_hand_on_ends_with_the_backlog() {
     let (world, permits) = (World::new(1), HostPermits::new(3));
-    let room = world.unit_of(Unit::arriving(&world.workers, Mode::SpotWide));
+    let room = world.unit_of(Unit::arriving(&world.workers.handle(), Mode::SpotWide));
     let arrival = Arrival::new(vec![room.owner.clone()]);
     let (jobs, answers) = backlog_of(&room, &world, 3);
     let mut next = permits.backlog();
@@ -184,7 +184,7 @@ async fn the_right_to_hand_on_ends_with_the_backlog() {
 #[tokio::test(start_paused = true)]
 async fn a_permit_that_is_handed_on_is_no_stall() {
     let (world, permits) = (World::new(1), HostPermits::new(1));
-    let room = world.unit_of(Unit::arriving(&world.workers, Mode::SpotWide));
+    let room = world.unit_of(Unit::arriving(&world.workers.handle(), Mode::SpotWide));
     let arrival = Arrival::new(vec![room.owner.clone()]);
     let (jobs, answers) = backlog_of(&room, &world, 3);
     let begin = first(&permits).await;
@@ -212,7 +212,7 @@ async fn a_permit_that_is_handed_on_is_no_stall() {
 #[tokio::test]
 async fn a_permit_is_handed_on_past_a_barrier() {
     let (world, permits) = (World::new(1), HostPermits::new(1));
-    let room = world.unit_of(Unit::arriving(&world.workers, Mode::SpotWide));
+    let room = world.unit_of(Unit::arriving(&world.workers.handle(), Mode::SpotWide));
     let arrival = Arrival::new(vec![room.owner.clone()]);
     let (own, completes) = (room.owner.clone(), room.noted(&world, "continued"));
     let (call, answer) = ask();
@@ -237,7 +237,7 @@ async fn a_permit_is_handed_on_past_a_barrier() {
 #[tokio::test]
 async fn a_seal_ends_the_handing_on_and_its_end_asks_for_a_permit_again() {
     let (world, permits) = (World::new(1), HostPermits::new(1));
-    let room = world.unit_of(Unit::arriving(&world.workers, Mode::SpotWide));
+    let room = world.unit_of(Unit::arriving(&world.workers.handle(), Mode::SpotWide));
     let arrival = Arrival::new(vec![room.owner.clone()]);
     let (jobs, answers) = backlog_of(&room, &world, 3);
     arrival.open(vec![jobs], vec![first(&permits).await]);
@@ -281,7 +281,7 @@ async fn an_aborted_move_goes_on_in_the_old_order() {
 #[tokio::test]
 async fn a_hold_is_bounded_in_records_and_bytes() {
     let world = World::new(1);
-    let room = world.unit_of(Unit::arriving(&world.workers, Mode::SpotWide));
+    let room = world.unit_of(Unit::arriving(&world.workers.handle(), Mode::SpotWide));
     let member = room.member();
     let arrival = Arrival::new(vec![room.owner.clone(), member.owner.clone()]);
     let full =
@@ -297,7 +297,7 @@ async fn a_hold_is_bounded_in_records_and_bytes() {
             .is_err_and(full)
     );
     assert!(arrival.relay(1, member.noted(&world, "one too many")).is_err());
-    let other = world.unit_of(Unit::arriving(&world.workers, Mode::SpotWide));
+    let other = world.unit_of(Unit::arriving(&world.workers.handle(), Mode::SpotWide));
     let large = "x".repeat(4 << 20);
     for _ in 0..4 {
         other.probe(&world, &large);
@@ -317,7 +317,7 @@ async fn a_hold_is_bounded_in_records_and_bytes() {
 async fn a_merge_is_atomic_with_dispatch() {
     for _ in 0..50 {
         let world = Arc::new(World::new(2));
-        let room = world.unit_of(Unit::arriving(&world.workers, Mode::SpotWide));
+        let room = world.unit_of(Unit::arriving(&world.workers.handle(), Mode::SpotWide));
         let arrival = Arrival::new(vec![room.owner.clone()]);
         let racing = (0..2).map(|_| {
             let (world, room) = (world.clone(), room.clone());

@@ -122,7 +122,7 @@ impl World {
     }
 
     pub(super) fn unit(&self, mode: Mode) -> Object {
-        self.unit_of(Unit::new(&self.workers, mode))
+        self.unit_of(Unit::on(&self.workers.handle(), mode))
     }
 
     pub(super) fn unit_of(&self, unit: Unit<ObjectJob>) -> Object {

@@ -152,6 +152,10 @@ pub(crate) fn may_wait_for<J: Job>(target: &Owner<J>) -> Result<(), Error> {
 ///
 /// # Errors
 /// `InvalidOperation` where the turn that runs here has signalled that its unit is ready to move.
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "whoever says that its unit may move is of relocation")
+)]
 pub(crate) fn may_begin() -> Result<(), Error> {
     match Scope::current() {
         Some(scope) if lock(&scope.deferrals).is_ready() => Err(Error::not_executed(

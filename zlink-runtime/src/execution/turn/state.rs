@@ -38,6 +38,7 @@ impl<S> StateCell<S> {
     }
 
     /// Its object is under the gate of `owner` from here on.
+    #[cfg_attr(not(test), expect(dead_code, reason = "an Actor that joins takes its state along"))]
     pub(crate) fn moved_to<J: Job>(&self, owner: &Owner<J>) {
         lock(&self.0).owner = owner.key();
     }

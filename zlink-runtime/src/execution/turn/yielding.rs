@@ -56,6 +56,10 @@ impl<'t, S: Send + 'static> YieldTurn<'t, S> {
     ///
     /// # Errors
     /// `InvalidOperation` where it is under another gate.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "the handlers of Actors have the state of their Spot")
+    )]
     pub(crate) fn state_of<T: Send + 'static>(&mut self, cell: &StateCell<T>) -> Result<&mut T, Error> {
         self.0.lend(cell)
     }

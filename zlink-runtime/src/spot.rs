@@ -12,6 +12,7 @@ mod dispatch;
 mod factory;
 mod find;
 mod forward;
+mod inbox;
 mod job;
 mod kind;
 mod manage;

@@ -150,21 +150,29 @@ pub(super) trait Invoke<S: Send + 'static, M>: Copy + Send + Sync + 'static {
     ) -> impl Future<Output = Result<Self::Reply, HandlerError>> + Send;
 }
 
-/// One that has the state from its begin to its end.
-pub(super) struct Plain<F, K, R>(pub(super) F, PhantomData<fn() -> (K, R)>);
+/// A callback in the form `W`, of a Spot of the kind `K`, that answers an `R`.
+pub(super) struct Form<W, F, K, R>(F, PhantomData<fn() -> (W, K, R)>);
 
-impl<F, K, R> Plain<F, K, R> {
+/// It has the state from its begin to its end.
+pub(super) type Plain<F, K, R> = Form<Holding, F, K, R>;
+/// It has it through its turn.
+pub(super) type Yielding<F, K, R> = Form<Borrowing, F, K, R>;
+
+pub(super) enum Holding {}
+pub(super) enum Borrowing {}
+
+impl<W, F, K, R> Form<W, F, K, R> {
     pub(super) const fn new(call: F) -> Self {
         Self(call, PhantomData)
     }
 }
 
-impl<F: Copy, K, R> Clone for Plain<F, K, R> {
+impl<W, F: Copy, K, R> Clone for Form<W, F, K, R> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<F: Copy, K, R> Copy for Plain<F, K, R> {}
+impl<W, F: Copy, K, R> Copy for Form<W, F, K, R> {}
 
 impl<S, M, K, R, F> Invoke<S, M> for Plain<F, K, R>
 where
@@ -186,22 +194,6 @@ where
         self.0.call(turn.state(), &mut told, message).await
     }
 }
-
-/// One that has it through its turn.
-pub(super) struct Yielding<F, K, R>(F, PhantomData<fn() -> (K, R)>);
-
-impl<F, K, R> Yielding<F, K, R> {
-    pub(super) const fn new(call: F) -> Self {
-        Self(call, PhantomData)
-    }
-}
-
-impl<F: Copy, K, R> Clone for Yielding<F, K, R> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<F: Copy, K, R> Copy for Yielding<F, K, R> {}
 
 impl<S, M, K, R, F> Invoke<S, M> for Yielding<F, K, R>
 where

@@ -17,6 +17,7 @@ use crate::clock;
 use crate::error::{Error, ErrorKind};
 use crate::execution::guarded;
 use crate::id::{Generation, MeshName, ObjectGeneration, Rid, SpotId, SpotKind, SpotType};
+use crate::limit::INBOX_BYTES;
 use crate::location::{CreationOutcome, Limits, OperationId, Reservation, Reserve, Reserving, SpotRecord, Terminal};
 use crate::message::codec;
 use crate::transport::BoxFuture;
@@ -62,6 +63,10 @@ impl Inner {
         let parts = object.factory.parts();
         let home = &object.home;
         let is_entry = parts.kind == SpotKind::Entry;
+        let (inbox, blob) = match self.inbox(&cause.request).await {
+            Ok(inbox) => inbox,
+            Err(error) => return Outcome::Failed(error),
+        };
         let reserve = Reserve {
             id: object.id.clone(),
             kind: parts.kind,
@@ -70,7 +75,8 @@ impl Inner {
             node: home.rid.clone(),
             lifecycle: home.lifecycle,
             operation: cause.operation,
-            inbox: cause.request.clone(),
+            inbox,
+            blob: blob.clone(),
             limits: if is_entry {
                 Limits::default()
             } else {
@@ -79,8 +85,12 @@ impl Inner {
         };
         let reservation = match self.authority.reserve(reserve).await {
             Ok(Reserving::Won(reservation)) => reservation,
-            Ok(Reserving::Issued(record) | Reserving::Lost(record)) => return Outcome::Lost(record),
+            Ok(Reserving::Issued(record) | Reserving::Lost(record)) => {
+                self.unpointed(blob);
+                return Outcome::Lost(record);
+            }
             Ok(Reserving::NoCapacity) => {
+                self.unpointed(blob);
                 tracing::debug!(
                     target: "zlink::spot", event_id = "zlink.spot.no_capacity", mesh_name = home.mesh.as_str(),
                     stable_type = parts.stable_type.as_str(), "a node has no room for another Spot"
@@ -103,6 +113,7 @@ impl Inner {
             Vec::new()
         };
         let made = contained(object.factory.life().make(object.clone(), request)).await;
+        let made = made.map(|made| made.and_then(check_reply));
         let terminal = |outcome, body: &[u8]| {
             let deadline = cause.deadline.unwrap_or_else(clock::now);
             let body = Bytes::copy_from_slice(body);
@@ -117,14 +128,22 @@ impl Inner {
                 object.has_state(cell);
                 let terminal = terminal(CreationOutcome::Created, &reply);
                 match self.authority.commit(reservation, terminal).await {
-                    Ok(record) => Outcome::Ready(record, reply),
+                    Ok(record) => {
+                        if record.blob.is_none() {
+                            self.unpointed(blob);
+                        }
+                        Outcome::Ready(record, reply)
+                    }
                     Err(error) => Outcome::Failed(failed(&error)),
                 }
             }
             Ok(Ok(Made::Rejected(reply))) => {
                 let terminal = terminal(CreationOutcome::Rejected, &reply);
                 match self.authority.abort(reservation, terminal).await {
-                    Ok(()) => Outcome::Rejected(reply),
+                    Ok(()) => {
+                        self.unpointed(blob);
+                        Outcome::Rejected(reply)
+                    }
                     Err(error) => Outcome::Failed(failed(&error)),
                 }
             }
@@ -152,8 +171,12 @@ impl Inner {
             target: "zlink::spot", event_id = "zlink.spot.not_made", spot = %object.id, %stable_type, %error,
             "a factory failed"
         );
-        if let Err(error) = self.authority.abort(reservation, terminal).await {
-            tracing::warn!(target: "zlink::spot", spot = %object.id, %error, "a reservation is not taken back yet");
+        let blob = reservation.record().and_then(|record| record.blob.clone());
+        match self.authority.abort(reservation, terminal).await {
+            Ok(()) => self.unpointed(blob),
+            Err(error) => {
+                tracing::warn!(target: "zlink::spot", spot = %object.id, %error, "a reservation is not taken back yet")
+            }
         }
         let (kind, text) = match error {
             MakeError::Request(_) => (ErrorKind::ProtocolError, error.to_string()),
@@ -168,6 +191,7 @@ impl Inner {
     /// It was made: it may be found from here on.
     fn opened(&self, object: &Arc<Object>, record: &SpotRecord) {
         object.is_ready(record.clone());
+        object.watch_blob();
         self.remember(record);
         self.subscribers.add(object);
         tracing::debug!(target: "zlink::spot", event_id = "zlink.spot.ready", spot = %object.id, generation = record.generation.get());
@@ -193,11 +217,9 @@ impl Inner {
         };
         let Some(incoming) = anew else { return };
         let begun = self.activation(&incoming).and_then(|(home, factory, operation)| {
-            if incoming.record.len() > crate::limit::INBOX_BYTES {
-                let text = format!(
-                    "the first message of a Spot has {} bytes; at most 65536",
-                    incoming.record.len()
-                );
+            if incoming.record.len() > crate::limit::BLOB_BYTES {
+                let (bytes, most) = (incoming.record.len(), crate::limit::BLOB_BYTES);
+                let text = format!("the first message of a Spot has {bytes} bytes on the wire; at most {most}");
                 return Err(Error::not_executed(ErrorKind::InvalidOperation, text));
             }
             Ok((home, factory, operation))
@@ -453,6 +475,15 @@ enum Asked {
     Close(Arc<Object>),
     /// There is nothing to close.
     NotThere,
+}
+
+/// The store must be able to keep what the caller is answered.
+fn check_reply(made: Made) -> Result<Made, MakeError> {
+    let (Made::Accepted(_, reply) | Made::Rejected(reply)) = &made;
+    match reply.len() {
+        0..=INBOX_BYTES => Ok(made),
+        len => Err(MakeError::Reply(format!("it has {len} bytes; at most {INBOX_BYTES}"))),
+    }
 }
 
 fn created(outcome: SpotOutcome, record: Option<&SpotRecord>, reply: Vec<u8>) -> wire::SpotCreated {

@@ -26,6 +26,7 @@ use wait::until;
 mod around;
 mod direct;
 mod instance;
+mod large;
 mod life;
 mod multicast;
 mod others;

@@ -164,8 +164,8 @@ impl MeshNode<'_> {
         connect(&self.mesh.links, endpoint, expected)
     }
 
-    /// Releases the intent for that endpoint, and closes the link it led to. Returns whether there was one. A peer that the
-    /// Location Store names is linked with anew.
+    /// Releases the intent for that endpoint, and closes the link that it made. Returns whether there was one. A peer that
+    /// another intent leads to, or the Location Store names, is linked with anew.
     ///
     /// # Errors
     /// Where the text is no endpoint.
@@ -208,8 +208,8 @@ impl ChannelControl<'_> {
         connect(self.client()?, endpoint, expected)
     }
 
-    /// Releases the intent for that endpoint, and closes the link it led to. Returns whether there was one. A server that
-    /// the Location Store names is linked with anew.
+    /// Releases the intent for that endpoint, and closes the link that it made. Returns whether there was one. A server
+    /// that another intent leads to, or the Location Store names, is linked with anew.
     ///
     /// # Errors
     /// Where the text is no endpoint, or this host has no Client role for the channel.

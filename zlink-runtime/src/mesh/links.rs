@@ -177,47 +177,23 @@ impl Links {
             return known.ask();
         }
         // A changed expectation is a new intent; the one before must not keep dialling.
-        let mut former = None;
-        intents.retain(|(intent, task)| {
-            let same = intent.endpoint == endpoint;
-            if same {
-                task.abort();
-                former = intent.rid();
-            }
-            !same
-        });
+        let former = take(&mut intents, &endpoint);
         let intent = Intent::new(endpoint, expected.clone());
         let task = self.0.runtime.spawn(intent::run(self.0.clone(), intent.clone()));
         intents.push((intent, task));
         drop(intents);
-        if let (Some(former), Some(expected)) = (former, expected)
-            && former != expected
-        {
-            self.close_dialled(&former, "another peer is expected at its endpoint");
+        for intent in former {
+            intent.release("another peer is expected at its endpoint", |rid| {
+                expected.as_ref().is_none_or(|expected| expected == rid)
+            });
         }
     }
 
-    fn close_dialled(&self, rid: &Rid, why: &'static str) {
-        if let Lookup::Ready(peer) = self.find(rid)
-            && peer.link().peer().dialled
-        {
-            peer.close(CloseReason::Local(why), Duration::ZERO);
-        }
-    }
-
-    /// Releases the intent for that endpoint, and closes the link it led to. Returns whether there was one.
+    /// Releases the intent for that endpoint, and closes the link that it made. Returns whether there was one.
     pub(crate) fn disconnect(&self, endpoint: &Endpoint) -> bool {
-        let mut released = Vec::new();
-        self.0.intents.lock().retain(|(intent, task)| {
-            let same = intent.endpoint == *endpoint;
-            if same {
-                task.abort();
-                released.push(intent.clone());
-            }
-            !same
-        });
-        for rid in released.iter().filter_map(|intent| intent.rid()) {
-            self.close_dialled(&rid, "its intent was released");
+        let released = take(&mut self.0.intents.lock(), endpoint);
+        for intent in &released {
+            intent.release("its intent was released", |_| false);
         }
         if !released.is_empty() {
             self.0.dial_where_needed();
@@ -413,6 +389,17 @@ impl Links {
             }
         }
     }
+}
+
+/// Takes the intents for that endpoint out, and ends their dialling.
+fn take(intents: &mut Vec<(Arc<Intent>, JoinHandle<()>)>, endpoint: &Endpoint) -> Vec<Arc<Intent>> {
+    let taken = intents.extract_if(.., |(intent, _)| intent.endpoint == *endpoint);
+    taken
+        .map(|(intent, task)| {
+            task.abort();
+            intent
+        })
+        .collect()
 }
 
 impl fmt::Debug for Links {

@@ -128,6 +128,11 @@ pub fn room_spot<S: RoomSpot>() -> rt::SpotFactory {
     room_builder::<S>().build()
 }
 
+/// The same; their timers run beside what else they do.
+pub fn wide_room_spot<S: RoomSpot>() -> rt::SpotFactory {
+    room_builder::<S>().per_actor().build()
+}
+
 /// The same, and they hear the news.
 pub fn hearing_room_spot<S: RoomSpot>() -> rt::SpotFactory {
     room_builder::<S>()

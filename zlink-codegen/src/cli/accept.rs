@@ -26,7 +26,12 @@ pub(super) fn run(args: &[PathBuf], console: &mut Console<'_>) -> u8 {
             locks.push((checked.path, text, (!checked.exists).then_some(path)));
         }
     }
-    // What is right is written even where another schema is not: each lock is one namespace.
+    // What is right is written even where another schema is not: each lock is one namespace. But only the locks of before
+    // tell that a state has to be raised for what it holds of another one.
+    let mut findings = program.finish();
+    if findings.items.iter().any(|item| item.code == Code::StateNotRaised) {
+        locks.clear();
+    }
     let mut written = Vec::new();
     let mut trouble = Vec::new();
     let accepted = locks.len();
@@ -40,7 +45,6 @@ pub(super) fn run(args: &[PathBuf], console: &mut Console<'_>) -> u8 {
             Err(error) => trouble.push(error),
         }
     }
-    let mut findings = program.finish();
     // That there was no lock is what this command is for.
     findings.items.retain(|item| item.code != Code::NoLock);
     let code = console.show(&findings, Format::Human);

@@ -464,7 +464,7 @@ impl Ground {
         } else {
             let path = self.path(ChannelPath::new(
                 name.clone(),
-                PathKind::ClientServer,
+                PathKind::ClientServer { searches: automatic },
                 Timeouts::default(),
             ));
             let inbound = inbound(self, Vec::new(), vec![path]);

@@ -40,6 +40,8 @@ struct Progress {
     link: Option<Arc<dyn Link>>,
     /// Nobody wants it any more.
     released: bool,
+    /// Who is there has answered that it is something else: a server of another channel, a node of a mesh.
+    elsewhere: bool,
 }
 
 impl Intent {
@@ -59,6 +61,7 @@ impl Intent {
             failure: None,
             link: None,
             released: false,
+            elsewhere: false,
         };
         Arc::new(Self {
             endpoint,
@@ -91,7 +94,7 @@ impl Intent {
     /// It has led to that peer. Returns whom it led to before.
     pub(super) fn is_ready(&self, rid: &Rid) -> Option<Rid> {
         let mut progress = self.progress.lock();
-        (progress.state, progress.failure) = (PeerState::Ready, None);
+        (progress.state, progress.failure, progress.elsewhere) = (PeerState::Ready, None, false);
         progress.rid.replace(rid.clone())
     }
 
@@ -126,7 +129,26 @@ impl Intent {
         let mut progress = self.progress.lock();
         progress.state = state;
         progress.failure = Some(why.to_string());
+        progress.elsewhere = false;
     }
+
+    /// As [`Intent::failed`]; what is wanted is not at that endpoint.
+    fn led_elsewhere(&self, why: &str) {
+        self.failed(PeerState::NotConnected, why);
+        self.progress.lock().elsewhere = true;
+    }
+}
+
+/// What is at the endpoints of the intents, where there are any and each was answered that what is wanted is not there.
+/// What they answered stands until another attempt ends otherwise.
+pub(super) fn elsewhere(intents: &[Arc<Intent>]) -> Option<String> {
+    let answers = intents.iter().map(|intent| {
+        let progress = intent.progress.lock();
+        let failure = progress.failure.as_ref().filter(|_| progress.elsewhere)?;
+        Some(format!("{}: {failure}", intent.endpoint))
+    });
+    let answers: Vec<_> = answers.collect::<Option<_>>()?;
+    (!answers.is_empty()).then(|| answers.join("; "))
 }
 
 /// A link that was there for this long was worth dialling at once again; one that ends sooner counts as a failure.
@@ -153,6 +175,10 @@ pub(super) async fn run(links: Arc<Inner>, intent: Arc<Intent>) {
             backoff.reset();
         }
         let next = settle(&links, &intent, ended, &mut reported).await;
+        if links.local().scope.is_channel_client() {
+            // Whether there is anybody left to wait for.
+            links.publish();
+        }
         let random = links.random().bits();
         let pause = match next {
             Next::Soon => backoff.next(random),
@@ -208,7 +234,10 @@ async fn settle(
         Ok(Ended::Refused { refusal, by_peer, .. }) => {
             let who = if by_peer { "the peer refused" } else { "refused" };
             let text = format!("{who}: {:?}: {}", refusal.reason, refusal.text);
-            intent.failed(PeerState::NotConnected, &text);
+            match refusal.reason {
+                RejectReason::Channel | RejectReason::Topology => intent.led_elsewhere(&text),
+                _ => intent.failed(PeerState::NotConnected, &text),
+            }
             if refusal.reason != RejectReason::Identity {
                 return Next::Soon;
             }

@@ -182,6 +182,7 @@ impl Links {
         let task = self.0.runtime.spawn(intent::run(self.0.clone(), intent.clone()));
         intents.push((intent, task));
         drop(intents);
+        self.0.publish();
         for intent in former {
             intent.release("another peer is expected at its endpoint", |rid| {
                 expected.as_ref().is_none_or(|expected| expected == rid)
@@ -197,6 +198,7 @@ impl Links {
         }
         if !released.is_empty() {
             self.0.dial_where_needed();
+            self.0.publish();
         }
         !released.is_empty()
     }
@@ -555,7 +557,9 @@ impl Inner {
     pub(super) fn publish(&self) {
         let (version, mut view) = self.table.lock().next_view();
         self.discovered.add_to(&mut view);
-        self.upcall.peers_changed(version, &view);
+        // Asked behind the version: whatever has changed by then, nobody tells it with an earlier one.
+        let elsewhere = intent::elsewhere(&self.intents());
+        self.upcall.peers_changed(version, &view, elsewhere.as_deref());
         self.changed.notify_waiters();
     }
 

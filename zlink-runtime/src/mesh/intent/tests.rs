@@ -144,7 +144,7 @@ struct Nobody;
 
 impl Upcall for Nobody {
     fn record(&self, _: &Arc<PeerLink>, _: Bytes, _: Option<Permit>, _: tokio::time::Instant) {}
-    fn peers_changed(&self, _: u64, _: &[PeerView]) {}
+    fn peers_changed(&self, _: u64, _: &[PeerView], _: Option<&str>) {}
     fn link_closed(&self, _: &Arc<PeerLink>, _: &CloseReason) {}
     fn waits_on(&self, _: LinkId) -> bool {
         false

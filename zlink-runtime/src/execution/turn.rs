@@ -64,7 +64,7 @@ impl StateTurn {
     {
         let (cell, own) = (cell.clone(), scope.clone());
         let running = async move {
-            let mut own = OwnTurn::begin(cell, own).await;
+            let mut own = OwnTurn::begin(cell, own);
             let mut turn = YieldTurn::new(&mut own);
             handler.begin(&mut turn).await
         };

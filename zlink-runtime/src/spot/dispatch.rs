@@ -187,6 +187,7 @@ where
         core: &'t TurnCore,
         message: M,
     ) -> Result<R, HandlerError> {
+        turn.hold().await;
         let mut told = SpotTurn::new(core);
         self.0.call(turn.state(), &mut told, message).await
     }
@@ -208,6 +209,7 @@ where
         core: &'t TurnCore,
         message: M,
     ) -> Result<R, HandlerError> {
+        turn.hold().await;
         let mut told = SpotYieldTurn::new(turn.reborrow(), core);
         self.0.call(&mut told, message).await
     }

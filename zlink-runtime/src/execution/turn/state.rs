@@ -114,15 +114,22 @@ impl<T> Drop for Loan<T> {
 }
 
 impl<S: Send + 'static> OwnTurn<S> {
-    /// Takes the state: its gate is held from here on. A timer's own gate is not that of its object, so that it may have to
-    /// wait for the state.
-    pub(super) async fn begin(cell: StateCell<S>, scope: Arc<Scope>) -> Self {
-        let state = poll_fn(|cx| cell.poll_borrow(cx)).await;
+    /// Takes the state, unless a turn of another gate of its object has it: its own gate is held from here on.
+    pub(super) fn begin(cell: StateCell<S>, scope: Arc<Scope>) -> Self {
+        let state = lock(&cell.0).state.take();
         Self {
             cell,
             state,
             scope,
             loan: None,
+        }
+    }
+
+    /// Waits for the state, where a turn of another gate of its object has it: timers may have gates of their own.
+    pub(super) async fn hold(&mut self) {
+        if self.state.is_none() {
+            let cell = &self.cell;
+            self.state = poll_fn(|cx| cell.poll_borrow(cx)).await;
         }
     }
 

@@ -177,8 +177,7 @@ codes! {
     ObjectKind = "1213" Error "WIRE: a Spot is of another kind, or is an Actor now.";
     Admission = "1214" Error "WIRE: a creation or a join exchanges something else, or is gone.";
 
-    ActivationLost = "1215" Error "WIRE: a message makes an Instance Spot no more.";
-    MemberLost = "1216" Error "WIRE: an Actor may be in a Spot no more.";
+    MemberLost = "1215" Error "WIRE: an Actor may be in a Spot no more.";
 
     // 13xx: changes that stored or relocated state does not survive
     StateRaised = "1301" Error "STATE: the version of a state was raised.";

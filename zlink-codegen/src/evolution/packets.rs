@@ -135,13 +135,9 @@ impl<'n> Packets<'n> {
     fn turn(&self, packet: &str, old: Turn, new: &Method, changes: &mut Changes) {
         let (at, was) = (self.at(&new.name), self.was(packet));
         let subject = format!("the {} `{}.{}`", self.what, self.owner, new.name);
-        if old.activates && !new.turn.activates {
-            let message = format!("{subject} makes no Spot any more that does not exist");
-            let change = changes.add(Code::ActivationLost, message, &at, &was);
-            change.help("peers built before make Spots with it: leave `activates: true`, or add a method without");
-        }
+        // Whether a call may make a Spot is in the call: one of a program built before still does.
         let marks = [
-            ("activates", !old.activates && new.turn.activates, true),
+            ("activates", old.activates != new.turn.activates, new.turn.activates),
             ("closes", old.closes != new.turn.closes, new.turn.closes),
             ("yields", old.yields != new.turn.yields, new.turn.yields),
         ];

@@ -9,7 +9,7 @@ use tokio::sync::{Notify, oneshot};
 use crate::clock;
 use crate::id::Rid;
 use crate::transport::{CloseReason, Endpoint, Link, TransportError};
-use crate::wire::{self, RejectReason};
+use crate::wire::{RecordKind, RejectReason};
 
 use super::PeerState;
 use super::backoff::{Backoff, after_refusal};
@@ -267,7 +267,7 @@ async fn attempt(links: &Arc<Inner>, intent: &Arc<Intent>) -> Result<Ended, Tran
     links.remember(&link);
     link.start(sink);
     if intent.made(&link) {
-        links.greet(&link);
+        links.say(&link, RecordKind::Hello, &links.local().to_wire());
     } else {
         link.close(CloseReason::Local("its intent was released"), Duration::ZERO);
     }
@@ -277,11 +277,6 @@ async fn attempt(links: &Arc<Inner>, intent: &Arc<Intent>) -> Result<Ended, Tran
     let ended = ended.await;
     intent.lost_its_link();
     Ok(ended.unwrap_or(Ended::BeforeReady(CloseReason::Local("abandoned"))))
-}
-
-/// The hello of this side, as a record.
-pub(super) fn hello(body: &[u8]) -> Vec<u8> {
-    wire::service(wire::RecordKind::Hello, body)
 }
 
 #[cfg(test)]

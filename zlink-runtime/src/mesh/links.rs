@@ -21,7 +21,7 @@ use crate::transport::{
     Acceptor, CloseReason, Endpoint, Flow, Lane, Lanes, Link, Listener, Offer, Record, SocketType, Transport,
     TransportError,
 };
-use crate::wire::{self, NodeState};
+use crate::wire::{self, NodeState, RecordKind};
 
 use super::discovered::{Discovered, Listed};
 use super::flow::ReceiveFlow;
@@ -226,6 +226,11 @@ impl Links {
                 found => found,
             },
         }
+    }
+
+    /// Whether there is a link to that peer, or one may come: the store lists it, or somebody wants it.
+    pub(crate) fn expects(&self, rid: &Rid) -> bool {
+        matches!(self.find(rid), Lookup::Ready(_) | Lookup::Known)
     }
 
     /// Waits until a link to that peer is ready that is none of those that have `ended`. Dropping the future is harmless.
@@ -507,23 +512,17 @@ impl Inner {
         self.changed.notify_waiters();
     }
 
-    pub(super) fn greet(&self, link: &Arc<dyn Link>) {
-        match codec::encode(&self.local().to_wire(), <[u8]>::to_vec) {
-            Ok(body) => {
-                let record = intent::hello(&body);
-                // The first record always finds room; a link that has ended tells its sink.
-                let _ = link.try_send(
-                    Lane::Data,
-                    Record {
-                        head: &record,
-                        payload: &[],
-                    },
-                );
-            }
-            Err(error) => {
-                tracing::error!(target: "zlink::runtime", %error, "the hello cannot be encoded");
-                link.close(CloseReason::Local("the hello cannot be encoded"), Duration::ZERO);
-            }
+    /// Says something of a handshake.
+    pub(super) fn say<M: codec::Message>(&self, link: &Arc<dyn Link>, kind: RecordKind, message: &M) {
+        let said = codec::encode(message, |body| {
+            let record = wire::service(kind, body);
+            let (head, payload) = (record.as_slice(), [].as_slice());
+            // The first records of a link always find room; a link that has ended tells its sink.
+            let _ = link.try_send(Lane::Data, Record { head, payload });
+        });
+        if let Err(error) = said {
+            tracing::error!(target: "zlink::runtime", ?kind, %error, "a service record cannot be encoded");
+            link.close(CloseReason::Local("a service record cannot be encoded"), Duration::ZERO);
         }
     }
 

@@ -1,6 +1,6 @@
 //! The peers of one scope: who is known, and which link to each is used. Pure; what must happen is returned.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use tokio::time::Instant;
@@ -35,6 +35,8 @@ struct Entry {
     ready: Option<Arc<PeerLink>>,
     /// When its last link was lost.
     lost: Option<Instant>,
+    /// Whether the Location Store lists it; `None` where it never did.
+    listed: Option<bool>,
 }
 
 /// What a newly admitted link means for those that are there.
@@ -76,6 +78,7 @@ impl Table {
                 info,
                 ready: Some(link.clone()),
                 lost: None,
+                listed: None,
             };
             self.peers.insert(rid, entry);
             self.links.insert(link.id(), link.clone());
@@ -238,11 +241,23 @@ impl Table {
         (self.version, self.view())
     }
 
-    /// The linked peers that can have Spots and take new work, by RID.
+    /// The Location Store lists these peers now, and no others.
+    pub(super) fn listed(&mut self, list: &BTreeSet<Rid>) {
+        for (rid, entry) in &mut self.peers {
+            entry.listed = match list.contains(rid) {
+                true => Some(true),
+                false => entry.listed.map(|_| false),
+            };
+        }
+    }
+
+    /// The linked peers that can have Spots and take new work, by RID. Whoever is not listed any more is dead, or does not
+    /// know whether it lives, whatever its link says.
     pub(super) fn placements(&self) -> Vec<Placement> {
         let able = self.peers.values().filter(|entry| {
             let info = &entry.info;
-            entry.ready.is_some() && info.role == ObjectRole::Server && !info.is_draining()
+            let may_live = entry.listed != Some(false);
+            entry.ready.is_some() && may_live && info.role == ObjectRole::Server && !info.is_draining()
         });
         able.map(|entry| Placement {
             rid: entry.info.rid.clone(),

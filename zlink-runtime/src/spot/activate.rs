@@ -61,8 +61,8 @@ impl Inner {
             match spots.build(&making, cause).await {
                 Outcome::Ready(record, _) => spots.opened(&making, &record),
                 Outcome::Lost(record) => spots.lost(&making, record),
-                Outcome::Rejected(_) => {
-                    let text = "an Instance Spot cannot be rejected";
+                Outcome::Rejected(_) | Outcome::Over(_) => {
+                    let text = "an Instance Spot is neither rejected nor asked for";
                     spots.gave_up(&making, Error::not_executed(ErrorKind::InternalFailure, text));
                 }
                 Outcome::Failed(error) => spots.gave_up(&making, error),

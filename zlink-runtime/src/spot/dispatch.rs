@@ -148,7 +148,7 @@ pub(super) trait Invoke<S: Send + 'static, M>: Copy + Send + Sync + 'static {
 }
 
 /// A callback in the form `W`, of a Spot of the kind `K`, that answers an `R`.
-pub(super) struct Form<W, F, K, R>(F, PhantomData<fn() -> (W, K, R)>);
+pub(super) struct Form<W, F, K, R>(F, PhantomData<W>, PhantomData<fn() -> (K, R)>);
 
 /// It has the state from its begin to its end.
 pub(super) type Plain<F, K, R> = Form<Holding, F, K, R>;
@@ -160,7 +160,7 @@ pub(super) enum Borrowing {}
 
 impl<W, F, K, R> Form<W, F, K, R> {
     pub(super) const fn new(call: F) -> Self {
-        Self(call, PhantomData)
+        Self(call, PhantomData, PhantomData)
     }
 }
 

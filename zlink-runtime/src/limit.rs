@@ -144,9 +144,17 @@ pub const CURSOR_BYTES: usize = 4096;
 pub const BLOB_BYTES: usize = (64 << 20) + 23;
 /// The name of a blob, in bytes.
 pub const BLOB_REFERENCE_BYTES: usize = 4096;
+/// How long a blob stays that nothing points at; while something does, it is renewed when half of that is left.
+pub const BLOB_RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
+/// How often a blob is written whose outcome is unknown, and looked for that is missing.
+pub const BLOB_TRIES: u32 = 5;
+/// Bytes of a blob that are summed up without a pause.
+pub const BLOB_PIECE_BYTES: usize = 256 << 10;
+/// A request to create a Spot, encoded, in bytes.
+pub const CREATE_BYTES: usize = 1 << 20;
 /// How long an operation of a store waits for its turn; below the time after which a renewal of a lease is given up.
 pub const STORE_TIMEOUT: Duration = Duration::from_secs(2);
-/// What a record of a Spot holds of the request or first message by itself, in bytes.
+/// What a record of a Spot holds of the request or first message by itself, in bytes; it points at more.
 pub const INBOX_BYTES: usize = 64 << 10;
 /// How long it can be read how a creation ended, after the deadline of its caller.
 pub const TERMINAL_TIME: Duration = Duration::from_secs(300);

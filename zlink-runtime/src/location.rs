@@ -36,6 +36,7 @@ use std::sync::Arc;
 mod authority;
 mod batch;
 mod blob;
+mod blobs;
 mod boot;
 mod error;
 mod guarded;
@@ -64,7 +65,7 @@ pub use probe::{ProbeError, probe};
 pub use read::{Cursor, Page, Read, ReadMany, Scan, Scanned, Stored, check_read_many};
 #[cfg(feature = "redis")]
 pub use redis::{RedisBlobStore, RedisStore};
-pub use source::StoreSource;
+pub use source::{BlobSource, StoreSource};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteBlobStore, SqliteStore};
 pub use timing::LocationTiming;
@@ -73,6 +74,7 @@ pub(crate) use authority::{
     Authority, AuthorityError, CreationOutcome, Ended, Filter, Limits, Listed, OperationId, Reader, Removal,
     Reservation, Reserve, Reserving, Resolved, SpotRecord, SpotState, Terminal,
 };
+pub(crate) use blobs::{Blobs, Pointer};
 pub(crate) use guarded::Guarded;
 pub(crate) use lease::{HostLease, LeaseConfig, LeasePhase, LeaseSeen, LeaseWatch, Record, Standing};
 #[cfg(feature = "testing")]

@@ -3,7 +3,9 @@
 //! Here a Spot is made, found, messaged, closed and fenced. Who owns it says the Location Store, by way of `location`;
 //! when its turns run, `execution`; how records travel, `channel` and below. It must not know Actors or sessions.
 
+mod activate;
 mod anew;
+mod around;
 mod call;
 mod close;
 mod create;
@@ -12,6 +14,7 @@ mod dispatch;
 mod factory;
 mod find;
 mod forward;
+mod inbox;
 mod job;
 mod kind;
 mod manage;

@@ -19,7 +19,7 @@ mod objects;
 mod write;
 
 pub(crate) use generated::{
-    Capacity, ChannelServer, CreationOutcome, CreationTerminal, Descriptor, FlowHead, Hello, Lease, NodeState,
+    Blob, Capacity, ChannelServer, CreationOutcome, CreationTerminal, Descriptor, FlowHead, Hello, Lease, NodeState,
     ObjectRole, ObjectServer, ObjectState, ObjectType, Operation, OperationId, ProbeHead, RecordHead, RecordKind,
     Reject, RejectReason, ReplyHead, RequestHead, SendHead, SpotActivation, SpotClose, SpotClosed, SpotCreate,
     SpotCreated, SpotKind, SpotOutcome, SpotRecord, SpotTarget, Topology, Update,

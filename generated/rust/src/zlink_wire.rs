@@ -467,7 +467,19 @@ rt::message! {
         operation: OperationId => required(12, "operation").required(),
         /// The request or first message that is not done with yet.
         inbox: rt::Vec<u8> => bytes(13, "inbox").max(65536),
-    } slots [lifecycle lease generation owner_generation nonce id stable_type mesh node owner operation inbox kind state]
+        /// Where that is, if it is too large to be here.
+        blob: rt::Option<Blob> => value(14, "blob"),
+    } slots [lifecycle lease generation owner_generation nonce id stable_type mesh node owner operation inbox blob kind state]
+}
+
+rt::message! {
+    /// Bytes that are kept in a Relocation Store.
+    #[derive(Default)]
+    "zlink.wire.Blob" => pub struct Blob {
+        reference: rt::String => string(0, "reference").required().max(4096),
+        sha256: rt::Vec<u8> => bytes(1, "sha256").required().max(32),
+        size: u64 => inline(2, "size"),
+    } slots [size reference sha256]
 }
 
 rt::message! {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::channel::{AnyFilter, Filter};
 use crate::error::StartError;
 use crate::limit::{DRAIN_TIME, REQUEST_TIMEOUT, ROUTE_CACHE_AGE};
-use crate::location::{BootClock, LocationTiming, StoreSource};
+use crate::location::{BlobSource, BootClock, LocationTiming, StoreSource};
 use crate::random::Random;
 use crate::transport::{LinkConfig, LinkProfile, LinkTransport, Transport};
 
@@ -188,6 +188,15 @@ impl HostBuilder {
     /// ```
     pub fn location_store(mut self, store: impl Into<StoreSource>) -> Self {
         self.location.stores.push(store.into());
+        self
+    }
+
+    /// Keeps what is too large for the Location Store (first messages and requests to create of more than 64 KiB) in this
+    /// store: an address in the form of the Location Store's, or a provider. All hosts of a namespace need the same one.
+    /// At most one; where it is not set, what comes with the Location Store: of an address the same place, of SQLite the
+    /// file beside it whose name ends in `-blobs`, of a `MemoryStore` itself. It is opened once it is needed.
+    pub fn relocation_store(mut self, store: impl Into<BlobSource>) -> Self {
+        self.location.blobs.push(store.into());
         self
     }
 

@@ -13,8 +13,8 @@ use tokio::time::Instant;
 use crate::error::ConfigError;
 use crate::id::Rid;
 use crate::location::{
-    BootClock, Guarded, HostLease, LeaseConfig, LeasePhase, LocationStore, LocationTiming, OwnerId, ProbeError, Reader,
-    StoreSource, probe,
+    BlobSource, BootClock, Guarded, HostLease, LeaseConfig, LeasePhase, LocationStore, LocationTiming, OwnerId,
+    ProbeError, Reader, StoreSource, probe,
 };
 use crate::mesh::{Discovery, Links, Scope, claim, published};
 use crate::random::Random;
@@ -22,11 +22,13 @@ use crate::random::Random;
 use super::validate::Mistakes;
 
 const PLACE: &str = "location_store";
+const BLOBS: &str = "relocation_store";
 
 /// What was registered.
 #[derive(Debug, Default)]
 pub(super) struct LocationOptions {
     pub(super) stores: Vec<StoreSource>,
+    pub(super) blobs: Vec<BlobSource>,
     pub(super) timing: LocationTiming,
     pub(super) clock: BootClock,
 }
@@ -35,6 +37,8 @@ pub(super) struct LocationOptions {
 #[derive(Debug)]
 pub(super) struct LocationPlan {
     store: StoreSource,
+    /// As registered, or what comes with the store.
+    pub(super) blobs: Option<BlobSource>,
     timing: LocationTiming,
     clock: BootClock,
 }
@@ -47,11 +51,22 @@ impl LocationOptions {
         for error in self.stores.iter().filter_map(|store| store.check().err()) {
             mistakes.add(PLACE, error);
         }
+        if self.blobs.len() > 1 {
+            mistakes.add(BLOBS, "is given twice; a host has one");
+        }
+        for error in self.blobs.iter().filter_map(|store| store.check().err()) {
+            mistakes.add(BLOBS, error);
+        }
+        if self.stores.is_empty() && !self.blobs.is_empty() {
+            mistakes.add(BLOBS, "is of no use without a Location Store");
+        }
         for problem in self.timing.problems() {
             mistakes.add("location_timing", problem);
         }
+        let store = self.stores.into_iter().next()?;
         Some(LocationPlan {
-            store: self.stores.into_iter().next()?,
+            blobs: self.blobs.into_iter().next().or_else(|| store.blobs()),
+            store,
             timing: self.timing,
             clock: self.clock,
         })

@@ -15,7 +15,7 @@ use crate::error::{ConfigError, ErrorKind, StartError};
 use crate::execution::Workers;
 use crate::id::{Generation, Rid};
 use crate::limit::DESCRIPTOR_BYTES;
-use crate::location::HostLease;
+use crate::location::{Blobs, HostLease};
 use crate::mesh::{Links, LinksConfig, NodeInfo, NodeState, ObjectRole, ObjectServer, Operations, ReceiveFlow, Scope};
 use crate::message::codec;
 use crate::permit::HostPermits;
@@ -79,6 +79,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         links: builder.link_profile,
     };
     let plan = validate(builder).map_err(StartError::new)?;
+    let blobs = plan.location.as_ref().and_then(|location| location.blobs.clone());
     let mut location = match plan.location {
         None => None,
         Some(location) => {
@@ -151,7 +152,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         .as_ref()
         .filter(|_| !homes.is_empty() && ground.mistakes.is_empty());
     let spots = spots.map(|location| {
-        let spots = ground.spots(location.lease(), (shared, route_age), homes);
+        let spots = ground.spots((location.lease(), Blobs::new(blobs)), (shared, route_age), homes);
         location.asks(spots.reader().clone());
         spots
     });
@@ -235,7 +236,12 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
 }
 
 impl Ground {
-    fn spots(&self, lease: Arc<HostLease>, (shared, route_age): (Shared, Duration), homes: Vec<Home>) -> Spots {
+    fn spots(
+        &self,
+        (lease, blobs): (Arc<HostLease>, Blobs),
+        (shared, route_age): (Shared, Duration),
+        homes: Vec<Home>,
+    ) -> Spots {
         Spots::new(SpotsConfig {
             outbound: self.outbound.clone(),
             permits: self.permits.clone(),
@@ -243,6 +249,7 @@ impl Ground {
             runtime: self.runtime.clone(),
             random: self.random.clone(),
             lease,
+            blobs,
             shared,
             homes,
             route_age,

@@ -261,7 +261,7 @@ impl Authority {
         }
     }
 
-    /// Gives a Ready Spot of this host another inbox, and nothing else.
+    /// Gives a Ready Spot of this host another inbox, which points at nothing, and nothing else.
     ///
     /// # Errors
     /// Where the store fails, the lease does not admit it, or the record is not `record` any more.

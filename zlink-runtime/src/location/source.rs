@@ -1,9 +1,10 @@
 //! How a host is told of its store: by an address, or by the store itself. It must not know what a host does with it.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{LocationStore, MemoryStore, OpenError};
+use super::{BlobStore, LocationStore, MemoryStore, OpenError};
 
 /// A store, or the address of one:
 ///
@@ -19,7 +20,18 @@ pub struct StoreSource(Source);
 #[derive(Clone)]
 enum Source {
     Address(String),
-    Store(Arc<dyn LocationStore>),
+    /// And its blobs, where they come with it.
+    Store(Arc<dyn LocationStore>, Option<BlobSource>),
+}
+
+/// A store of blobs, or the address of one, in the form of a [`StoreSource`]'s. An SQLite file of blobs is one of its own.
+#[derive(Clone)]
+pub struct BlobSource(Blobs);
+
+#[derive(Clone)]
+enum Blobs {
+    Address(String),
+    Store(Arc<dyn BlobStore>),
 }
 
 /// The namespace of an address that names none.
@@ -48,7 +60,44 @@ impl fmt::Debug for StoreSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Source::Address(address) => write!(f, "StoreSource({:?})", shown(address)),
-            Source::Store(store) => write!(f, "StoreSource({store:?})"),
+            Source::Store(store, _) => write!(f, "StoreSource({store:?})"),
+        }
+    }
+}
+
+impl fmt::Debug for BlobSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Blobs::Address(address) => write!(f, "BlobSource({:?})", shown(address)),
+            Blobs::Store(store) => write!(f, "BlobSource({store:?})"),
+        }
+    }
+}
+
+impl BlobSource {
+    /// Checks the address without opening anything.
+    ///
+    /// # Errors
+    /// Where it is none, or of a store that this build does not have.
+    pub fn check(&self) -> Result<(), OpenError> {
+        match &self.0 {
+            Blobs::Store(_) => Ok(()),
+            Blobs::Address(text) => parse(text).map(drop),
+        }
+    }
+
+    /// Opens the store.
+    ///
+    /// # Errors
+    /// What [`BlobSource::check`] finds, or what keeps the store from being opened.
+    pub async fn open(&self) -> Result<Arc<dyn BlobStore>, OpenError> {
+        match &self.0 {
+            Blobs::Store(store) => Ok(store.clone()),
+            Blobs::Address(text) => match parse(text)? {
+                Address::Memory => Ok(Arc::new(MemoryStore::new())),
+                Address::Sqlite(path) => open_sqlite_blobs(path).await,
+                Address::Redis { server, namespace } => open_redis_blobs(server, namespace).await,
+            },
         }
     }
 }
@@ -60,8 +109,20 @@ impl StoreSource {
     /// Where it is none, or of a store that this build does not have.
     pub fn check(&self) -> Result<(), OpenError> {
         match &self.0 {
-            Source::Store(_) => Ok(()),
+            Source::Store(..) => Ok(()),
             Source::Address(text) => parse(text).map(drop),
+        }
+    }
+
+    /// The store of blobs that comes with it: of an address the same place, of SQLite the file beside it whose name ends in
+    /// `-blobs`, of a [`MemoryStore`] itself. Another provider has none.
+    pub(crate) fn blobs(&self) -> Option<BlobSource> {
+        match &self.0 {
+            Source::Address(text) if text.starts_with("sqlite://") => {
+                Some(BlobSource(Blobs::Address(format!("{text}-blobs"))))
+            }
+            Source::Address(text) => Some(BlobSource(Blobs::Address(text.clone()))),
+            Source::Store(_, blobs) => blobs.clone(),
         }
     }
 
@@ -71,7 +132,7 @@ impl StoreSource {
     /// What [`StoreSource::check`] finds, or what keeps the store from being opened.
     pub async fn open(self) -> Result<Arc<dyn LocationStore>, OpenError> {
         match self.0 {
-            Source::Store(store) => Ok(store),
+            Source::Store(store, _) => Ok(store),
             Source::Address(text) => match parse(&text)? {
                 Address::Memory => Ok(Arc::new(MemoryStore::new())),
                 Address::Sqlite(path) => open_sqlite(path).await,
@@ -90,6 +151,26 @@ async fn open_sqlite(path: &str) -> Result<Arc<dyn LocationStore>, OpenError> {
 async fn open_sqlite(path: &str) -> Result<Arc<dyn LocationStore>, OpenError> {
     // The address was refused before.
     Err(OpenError::new(path, WITHOUT_SQLITE))
+}
+
+#[cfg(feature = "sqlite")]
+async fn open_sqlite_blobs(path: &str) -> Result<Arc<dyn BlobStore>, OpenError> {
+    Ok(Arc::new(super::SqliteBlobStore::open(path).await?))
+}
+
+#[cfg(not(feature = "sqlite"))]
+async fn open_sqlite_blobs(path: &str) -> Result<Arc<dyn BlobStore>, OpenError> {
+    Err(OpenError::new(path, WITHOUT_SQLITE))
+}
+
+#[cfg(feature = "redis")]
+async fn open_redis_blobs(server: &str, namespace: &str) -> Result<Arc<dyn BlobStore>, OpenError> {
+    Ok(Arc::new(super::RedisBlobStore::open(server, namespace).await?))
+}
+
+#[cfg(not(feature = "redis"))]
+async fn open_redis_blobs(server: &str, _: &str) -> Result<Arc<dyn BlobStore>, OpenError> {
+    Err(OpenError::new(&shown(server), WITHOUT_REDIS))
 }
 
 #[cfg(feature = "redis")]
@@ -155,7 +236,27 @@ impl From<String> for StoreSource {
 
 impl<S: LocationStore> From<S> for StoreSource {
     fn from(store: S) -> Self {
-        Self(Source::Store(Arc::new(store)))
+        let memory = (&store as &dyn Any).downcast_ref::<MemoryStore>();
+        let blobs = memory.map(|store| BlobSource::from(store.clone()));
+        Self(Source::Store(Arc::new(store), blobs))
+    }
+}
+
+impl From<&str> for BlobSource {
+    fn from(address: &str) -> Self {
+        Self(Blobs::Address(address.to_owned()))
+    }
+}
+
+impl From<String> for BlobSource {
+    fn from(address: String) -> Self {
+        Self(Blobs::Address(address))
+    }
+}
+
+impl<S: BlobStore> From<S> for BlobSource {
+    fn from(store: S) -> Self {
+        Self(Blobs::Store(Arc::new(store)))
     }
 }
 
@@ -189,6 +290,23 @@ mod tests {
         }
         let long = problem(&"x".repeat(5000));
         assert!(long.len() < 300, "{long}");
+    }
+
+    #[test]
+    fn blobs_are_where_the_store_is() {
+        let shown = |source: StoreSource| source.blobs().map(|blobs| format!("{blobs:?}"));
+        assert_eq!(
+            shown("sqlite://a.db".into()).as_deref(),
+            Some("BlobSource(\"sqlite://a.db-blobs\")")
+        );
+        assert_eq!(
+            shown("redis://me:secret@a".into()).as_deref(),
+            Some("BlobSource(\"redis://a\")")
+        );
+        assert_eq!(
+            shown(MemoryStore::new().into()).as_deref(),
+            Some("BlobSource(MemoryStore)")
+        );
     }
 
     #[cfg(feature = "sqlite")]

@@ -440,7 +440,7 @@ managing! {
     ReleaseCall => bool
 }
 
-/// Creates a User Spot, or gets the one that is there.
+/// Creates a User Spot, or gets the one that is there. The request has at most 1 MiB, encoded, and its answer 64 KiB.
 ///
 /// # Errors
 /// `AlreadyExists`, `TypeMismatch` where the ID is of another kind or type, `NotFound` where no node has a factory for the

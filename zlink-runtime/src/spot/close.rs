@@ -82,7 +82,9 @@ impl Inner {
             Ok(Removal::Other(other)) if other.generation == record.generation => self.authority.delete(&other).await,
             removed => removed,
         };
-        if let Err(error) = removed {
+        if removed == Ok(Removal::Removed) {
+            self.unpointed(record.blob);
+        } else if let Err(error) = removed {
             tracing::warn!(target: "zlink::spot", spot = %record.id, %error, "the record of a closed Spot stays");
         }
     }

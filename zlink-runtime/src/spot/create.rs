@@ -12,7 +12,7 @@ use crate::channel::control;
 use crate::clock;
 use crate::error::{CallError, Error, ErrorKind, Execution};
 use crate::id::{MeshName, ObjectGeneration, Rid, SpotId, SpotKind, SpotRef, SpotType};
-use crate::limit::INBOX_BYTES;
+use crate::limit::CREATE_BYTES;
 use crate::location::{Ended, OperationId, Removal, Resolved, SpotRecord};
 use crate::wire::{self, RecordKind, SpotOutcome};
 
@@ -146,8 +146,8 @@ impl Asking {
     /// Creates it; without an ID, under a new one. Who was asked and did not answer may have begun it, and may have ended:
     /// it is the same operation that others are asked for then, so it happens once, and its answer is read where it stands.
     pub(super) async fn create(self, id: Option<SpotId>, request: Vec<u8>) -> Result<SpotCreated<Vec<u8>>, CallError> {
-        if request.len() > INBOX_BYTES {
-            let text = format!("needs {} bytes; a create carries at most {INBOX_BYTES}", request.len());
+        if request.len() > CREATE_BYTES {
+            let text = format!("needs {} bytes; a create carries at most {CREATE_BYTES}", request.len());
             return Err(crate::error::ArgumentError::new("request", text).into());
         }
         let (home, exclusive) = (self.spots.home_for(self.mesh.as_ref())?.clone(), id.is_none());

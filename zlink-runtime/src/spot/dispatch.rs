@@ -1,21 +1,18 @@
 //! From received bytes to a Spot's typed callback and back. Everything generic over messages and states is here.
 
 use std::marker::PhantomData;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use crate::channel::{
-    AnyFilter, CorrelationId, FilterContext, HandlerScope, Outbound, Refusal, ReplyTo, Stop, Told, filtered, rejected,
-};
+use crate::channel::{Refusal, ReplyTo, Stop, rejected};
 use crate::error::{Error, ErrorKind, HandlerError};
 use crate::execution::{Ended, Scope, StateCell, StateTurn, Tick, YieldTurn};
-use crate::id::{MeshName, PacketName, SpotId};
 use crate::message::codec::{self, Message};
-use crate::message::metadata::MetadataView;
 
+use super::around::run;
 use super::kind::OfKind;
-use super::turn::{Cause, SpotTurn, SpotYieldTurn, TurnCore};
+use super::turn::{SpotTurn, SpotYieldTurn, TurnCore};
 use super::value::CloseReason;
 
 /// A callback of a Spot trait, by its path: `<S as RoomSpot>::say`. So generated code needs neither a closure nor a
@@ -150,21 +147,29 @@ pub(super) trait Invoke<S: Send + 'static, M>: Copy + Send + Sync + 'static {
     ) -> impl Future<Output = Result<Self::Reply, HandlerError>> + Send;
 }
 
-/// One that has the state from its begin to its end.
-pub(super) struct Plain<F, K, R>(pub(super) F, PhantomData<fn() -> (K, R)>);
+/// A callback in the form `W`, of a Spot of the kind `K`, that answers an `R`.
+pub(super) struct Form<W, F, K, R>(F, PhantomData<W>, PhantomData<fn() -> (K, R)>);
 
-impl<F, K, R> Plain<F, K, R> {
+/// It has the state from its begin to its end.
+pub(super) type Plain<F, K, R> = Form<Holding, F, K, R>;
+/// It has it through its turn.
+pub(super) type Yielding<F, K, R> = Form<Borrowing, F, K, R>;
+
+pub(super) enum Holding {}
+pub(super) enum Borrowing {}
+
+impl<W, F, K, R> Form<W, F, K, R> {
     pub(super) const fn new(call: F) -> Self {
-        Self(call, PhantomData)
+        Self(call, PhantomData, PhantomData)
     }
 }
 
-impl<F: Copy, K, R> Clone for Plain<F, K, R> {
+impl<W, F: Copy, K, R> Clone for Form<W, F, K, R> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<F: Copy, K, R> Copy for Plain<F, K, R> {}
+impl<W, F: Copy, K, R> Copy for Form<W, F, K, R> {}
 
 impl<S, M, K, R, F> Invoke<S, M> for Plain<F, K, R>
 where
@@ -182,26 +187,11 @@ where
         core: &'t TurnCore,
         message: M,
     ) -> Result<R, HandlerError> {
+        turn.hold().await;
         let mut told = SpotTurn::new(core);
         self.0.call(turn.state(), &mut told, message).await
     }
 }
-
-/// One that has it through its turn.
-pub(super) struct Yielding<F, K, R>(F, PhantomData<fn() -> (K, R)>);
-
-impl<F, K, R> Yielding<F, K, R> {
-    pub(super) const fn new(call: F) -> Self {
-        Self(call, PhantomData)
-    }
-}
-
-impl<F: Copy, K, R> Clone for Yielding<F, K, R> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<F: Copy, K, R> Copy for Yielding<F, K, R> {}
 
 impl<S, M, K, R, F> Invoke<S, M> for Yielding<F, K, R>
 where
@@ -219,6 +209,7 @@ where
         core: &'t TurnCore,
         message: M,
     ) -> Result<R, HandlerError> {
+        turn.hold().await;
         let mut told = SpotYieldTurn::new(turn.reborrow(), core);
         self.0.call(&mut told, message).await
     }
@@ -327,73 +318,6 @@ where
             ended(&core, outcome.err().map(|error| error.to_string()), closes, "drop")
         };
         Some(StateTurn::new(&cell, scope, work))
-    }
-}
-
-/// Runs a callback, within the filters of its node where it has any.
-async fn run<S, M, I>(invoke: I, turn: &mut YieldTurn<'_, S>, core: &TurnCore, message: M) -> Result<I::Reply, Stop>
-where
-    S: Send + 'static,
-    M: Message,
-    I: Invoke<S, M, Reply: Send>,
-{
-    let running = invoke.invoke(turn, core, message);
-    if core.object.home.filters.is_empty() {
-        return running.await.map_err(Stop::Failed);
-    }
-    let Cause::Packet(packet) = core.cause else {
-        return running.await.map_err(Stop::Failed);
-    };
-    let seen = Seen {
-        core,
-        packet: PacketName::from_static(packet),
-    };
-    // Apart, so that turns without filters are no larger for it.
-    Box::pin(filtered(FilterContext::new(&seen), running)).await
-}
-
-/// A turn, as filters see it.
-#[derive(Debug)]
-struct Seen<'a> {
-    core: &'a TurnCore,
-    packet: PacketName,
-}
-
-impl Told for Seen<'_> {
-    fn mesh(&self) -> Option<&MeshName> {
-        Some(&self.core.object.home.mesh)
-    }
-
-    fn spot(&self) -> Option<&SpotId> {
-        Some(&self.core.object.id)
-    }
-
-    fn packet_name(&self) -> &PacketName {
-        &self.packet
-    }
-
-    fn metadata(&self) -> MetadataView<'_> {
-        self.core.metadata()
-    }
-
-    fn correlation(&self) -> Option<CorrelationId> {
-        self.core.correlation.map(CorrelationId::of)
-    }
-
-    fn scope(&self) -> &HandlerScope {
-        self.core.scope()
-    }
-
-    fn filters(&self) -> &[Arc<dyn AnyFilter>] {
-        &self.core.object.home.filters
-    }
-
-    fn outbound(&self) -> &Outbound {
-        self.core.object.outbound()
-    }
-
-    fn running(&self) -> Weak<()> {
-        self.core.running()
     }
 }
 

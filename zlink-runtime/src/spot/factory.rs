@@ -81,7 +81,7 @@ pub(super) enum Made {
 pub(super) enum MakeError {
     #[error("the request is not what the factory takes: {0}")]
     Request(String),
-    #[error("the reply cannot be encoded: {0}")]
+    #[error("the reply cannot be sent: {0}")]
     Reply(String),
     #[error("{0}")]
     Failed(HandlerError),

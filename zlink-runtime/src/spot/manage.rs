@@ -3,11 +3,9 @@
 //! A Spot that is made holds its gate meanwhile, so that what may wait for it waits in its queue, in order. It must not
 //! know who asked, nor what a Spot does.
 
-use std::collections::HashMap;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::time::Instant;
@@ -17,6 +15,7 @@ use crate::clock;
 use crate::error::{Error, ErrorKind};
 use crate::execution::guarded;
 use crate::id::{Generation, MeshName, ObjectGeneration, Rid, SpotId, SpotKind, SpotType};
+use crate::limit::INBOX_BYTES;
 use crate::location::{
     CreationOutcome, Ended, Limits, OperationId, Reservation, Reserve, Reserving, SpotRecord, Terminal,
 };
@@ -24,8 +23,7 @@ use crate::message::codec;
 use crate::transport::BoxFuture;
 use crate::wire::{self, Control, RecordKind, SpotOutcome};
 
-use super::desk::Incoming;
-use super::factory::{Made, MakeError, SpotFactory};
+use super::factory::{Made, MakeError};
 use super::find::{check_new, failed};
 use super::job::SpotJob;
 use super::object::{Object, Phase};
@@ -33,17 +31,17 @@ use super::spots::{Home, Inner, Spots};
 use super::value::CloseReason;
 
 /// What a Spot is made by.
-struct Cause {
-    operation: OperationId,
-    request: Bytes,
+pub(super) struct Cause {
+    pub(super) operation: OperationId,
+    pub(super) request: Bytes,
     /// When whoever asked gives up.
-    deadline: Option<Instant>,
+    pub(super) deadline: Option<Instant>,
     /// Whether it is told how it ended, after that.
-    told: bool,
+    pub(super) told: bool,
 }
 
 /// How the making of a Spot ended.
-enum Outcome {
+pub(super) enum Outcome {
     Ready(SpotRecord, Vec<u8>),
     Rejected(Vec<u8>),
     /// Somebody else has the ID, or makes a Spot of it.
@@ -62,10 +60,14 @@ impl Inner {
     }
 
     /// Reserves, makes, and commits, as one turn of the Spot that is to be.
-    async fn build(&self, object: &Arc<Object>, cause: Cause) -> Outcome {
+    pub(super) async fn build(&self, object: &Arc<Object>, cause: Cause) -> Outcome {
         let parts = object.factory.parts();
         let home = &object.home;
         let is_entry = parts.kind == SpotKind::Entry;
+        let (inbox, blob) = match self.inbox(&cause.request).await {
+            Ok(inbox) => inbox,
+            Err(error) => return Outcome::Failed(error),
+        };
         let reserve = Reserve {
             id: object.id.clone(),
             kind: parts.kind,
@@ -74,7 +76,8 @@ impl Inner {
             node: home.rid.clone(),
             lifecycle: home.lifecycle,
             operation: cause.operation,
-            inbox: cause.request.clone(),
+            inbox,
+            blob: blob.clone(),
             limits: if is_entry {
                 Limits::default()
             } else {
@@ -83,9 +86,16 @@ impl Inner {
         };
         let reservation = match self.authority.reserve(reserve).await {
             Ok(Reserving::Won(reservation)) => reservation,
-            Ok(Reserving::Issued(record) | Reserving::Lost(record)) => return Outcome::Lost(record),
-            Ok(Reserving::Over(ended)) => return Outcome::Over(ended),
+            Ok(Reserving::Issued(record) | Reserving::Lost(record)) => {
+                self.unpointed(blob);
+                return Outcome::Lost(record);
+            }
+            Ok(Reserving::Over(ended)) => {
+                self.unpointed(blob);
+                return Outcome::Over(ended);
+            }
             Ok(Reserving::NoCapacity) => {
+                self.unpointed(blob);
                 tracing::debug!(
                     target: "zlink::spot", event_id = "zlink.spot.no_capacity", mesh_name = home.mesh.as_str(),
                     stable_type = parts.stable_type.as_str(), "a node has no room for another Spot"
@@ -108,6 +118,7 @@ impl Inner {
             Vec::new()
         };
         let made = contained(object.factory.life().make(object.clone(), request)).await;
+        let made = made.map(|made| made.and_then(check_reply));
         let terminal = |outcome, body: &[u8]| {
             let deadline = cause.deadline.unwrap_or_else(clock::now);
             let body = Bytes::copy_from_slice(body);
@@ -122,14 +133,22 @@ impl Inner {
                 object.has_state(cell);
                 let terminal = terminal(CreationOutcome::Created, &reply);
                 match self.authority.commit(reservation, terminal).await {
-                    Ok(record) => Outcome::Ready(record, reply),
+                    Ok(record) => {
+                        if record.blob.is_none() {
+                            self.unpointed(blob);
+                        }
+                        Outcome::Ready(record, reply)
+                    }
                     Err(error) => Outcome::Failed(failed(&error)),
                 }
             }
             Ok(Ok(Made::Rejected(reply))) => {
                 let terminal = terminal(CreationOutcome::Rejected, &reply);
                 match self.authority.abort(reservation, terminal).await {
-                    Ok(()) => Outcome::Rejected(reply),
+                    Ok(()) => {
+                        self.unpointed(blob);
+                        Outcome::Rejected(reply)
+                    }
                     Err(error) => Outcome::Failed(failed(&error)),
                 }
             }
@@ -161,131 +180,29 @@ impl Inner {
             ),
         };
         let terminal = terminal(CreationOutcome::Failed(kind), text.as_bytes());
-        if let Err(error) = self.authority.abort(reservation, terminal).await {
-            tracing::warn!(target: "zlink::spot", spot = %object.id, %error, "a reservation is not taken back yet");
+        let blob = reservation.record().and_then(|record| record.blob.clone());
+        match self.authority.abort(reservation, terminal).await {
+            Ok(()) => self.unpointed(blob),
+            Err(error) => {
+                tracing::warn!(target: "zlink::spot", spot = %object.id, %error, "a reservation is not taken back yet");
+            }
         }
         Outcome::Failed(Error::new(kind, crate::error::Execution::Unknown, text))
     }
 
     /// It was made: it may be found from here on.
-    fn opened(&self, object: &Arc<Object>, record: &SpotRecord) {
+    pub(super) fn opened(&self, object: &Arc<Object>, record: &SpotRecord) {
         object.is_ready(record.clone());
+        object.watch_blob();
         self.remember(record);
         self.subscribers.add(object);
         tracing::debug!(target: "zlink::spot", event_id = "zlink.spot.ready", spot = %object.id, generation = record.generation.get());
     }
 
     /// It was not made: what waits for it is told why.
-    fn gave_up(self: &Arc<Self>, object: &Arc<Object>, why: Error) {
+    pub(super) fn gave_up(self: &Arc<Self>, object: &Arc<Object>, why: Error) {
         self.remove(object);
         object.stop_with(why);
-    }
-
-    /// Begins to make the Spot that an incoming call may activate; the call is its first.
-    pub(super) fn activate(self: &Arc<Self>, incoming: Incoming) {
-        self.activate_in(&mut self.table.lock(), incoming);
-    }
-
-    /// The same, with the table in hand: nothing comes between this and what else is done to it.
-    pub(super) fn activate_in(self: &Arc<Self>, table: &mut HashMap<SpotId, Arc<Object>>, incoming: Incoming) {
-        let there = table.get(&incoming.id).cloned();
-        let anew = match &there {
-            Some(there) => self.enqueue(there, incoming),
-            None => Some(incoming),
-        };
-        let Some(incoming) = anew else { return };
-        let begun = self.activation(&incoming).and_then(|(home, factory, operation)| {
-            if incoming.record.len() > crate::limit::INBOX_BYTES {
-                let text = format!(
-                    "the first message of a Spot has {} bytes; at most 65536",
-                    incoming.record.len()
-                );
-                return Err(Error::not_executed(ErrorKind::InvalidOperation, text));
-            }
-            Ok((home, factory, operation))
-        });
-        let (home, factory, operation) = match begun {
-            Ok(begun) => begun,
-            Err(error) => return self.refuse("no_spot", error, incoming.reply),
-        };
-        let cause = Cause {
-            operation,
-            request: incoming.record.clone(),
-            deadline: incoming.deadline,
-            told: false,
-        };
-        let object = Object::new(self.clone(), home, factory, incoming.id.clone());
-        let (spots, making) = (self.clone(), object.clone());
-        let build: BoxFuture<'static, ()> = Box::pin(async move {
-            match spots.build(&making, cause).await {
-                Outcome::Ready(record, _) => spots.opened(&making, &record),
-                Outcome::Lost(record) => spots.lost(&making, record),
-                Outcome::Rejected(_) | Outcome::Over(_) => {
-                    let text = "an Instance Spot is neither rejected nor asked for";
-                    spots.gave_up(&making, Error::not_executed(ErrorKind::InternalFailure, text));
-                }
-                Outcome::Failed(error) => spots.gave_up(&making, error),
-            }
-        });
-        if SpotJob::build(&object, build) {
-            table.insert(object.id.clone(), object.clone());
-            // A new queue takes what comes; where the host stops at this moment, it has refused it.
-            let _ = self.admit(&object, incoming, true);
-        }
-    }
-
-    fn activation(&self, incoming: &Incoming) -> Result<(Arc<Home>, SpotFactory, OperationId), Error> {
-        let refuse = |kind, text: &str| Err(Error::not_executed(kind, text));
-        let bytes = incoming.spot.activation.of(&incoming.record);
-        let Ok(activation) = codec::decode::<wire::SpotActivation>(bytes) else {
-            return refuse(ErrorKind::ProtocolError, "an activation cannot be read");
-        };
-        let operation = operation(&activation.source, activation.source_lifecycle, &activation.operation);
-        let (Some(operation), Ok(stable_type)) = (operation, SpotType::new(&activation.stable_type)) else {
-            return refuse(
-                ErrorKind::ProtocolError,
-                "a field of an activation is out of its bounds",
-            );
-        };
-        if activation.mesh != incoming.mesh.as_str() {
-            return refuse(
-                ErrorKind::ProtocolError,
-                "an activation names another mesh than it came over",
-            );
-        }
-        let home = self.home(&incoming.mesh).filter(|home| home.serves);
-        let Some(home) = home.filter(|home| home.lifecycle.to_wire() == activation.target_lifecycle) else {
-            return refuse(
-                ErrorKind::Unavailable,
-                "an activation was meant for another run of this node",
-            );
-        };
-        check_new(&incoming.id)?;
-        match home.factory(SpotKind::Instance, &stable_type) {
-            Some(_) if !self.takes_new_work() => refuse(ErrorKind::Unavailable, "this node takes no new Spots now"),
-            Some(factory) => Ok((home.clone(), factory.clone(), operation)),
-            None => {
-                let text = format!("this node has no factory for Instance Spots of the type {stable_type}");
-                refuse(ErrorKind::NotFound, &text)
-            }
-        }
-    }
-
-    /// Somebody else was first: what was accepted here goes there, in order, and what comes behind it too.
-    fn lost(self: &Arc<Self>, object: &Arc<Object>, owner: SpotRecord) {
-        if owner.owner == self.fence.lease().config().owner && owner.node == object.home.rid {
-            // It is of this very host, and on its way out or in.
-            let text = "the Spot is being closed or made";
-            return self.gave_up(object, Error::not_executed(ErrorKind::Unavailable, text));
-        }
-        object.forwards(owner);
-        let (spots, object) = (self.clone(), object.clone());
-        self.runtime.spawn(async move {
-            // As long as those that had sent here still send here.
-            tokio::time::sleep(crate::limit::ACTIVATION_TIME + Duration::from_secs(2)).await;
-            spots.remove(&object);
-            object.lane().close(ErrorKind::Unavailable);
-        });
     }
 
     /// Answers what a node is asked to do with its Spots.
@@ -461,6 +378,15 @@ enum Asked {
     NotThere,
 }
 
+/// The store must be able to keep what the caller is answered.
+fn check_reply(made: Made) -> Result<Made, MakeError> {
+    let (Made::Accepted(_, reply) | Made::Rejected(reply)) = &made;
+    match reply.len() {
+        0..=INBOX_BYTES => Ok(made),
+        len => Err(MakeError::Reply(format!("it has {len} bytes; at most {INBOX_BYTES}"))),
+    }
+}
+
 fn created(outcome: SpotOutcome, record: Option<&SpotRecord>, reply: Vec<u8>) -> wire::SpotCreated {
     wire::SpotCreated {
         outcome,
@@ -490,7 +416,7 @@ pub(super) fn ended_before(ended: Ended) -> Result<wire::SpotCreated, Error> {
     })
 }
 
-fn operation(source: &[u8], lifecycle: u64, id: &[u8]) -> Option<OperationId> {
+pub(super) fn operation(source: &[u8], lifecycle: u64, id: &[u8]) -> Option<OperationId> {
     let id: [u8; 16] = id.try_into().ok()?;
     let operation = OperationId {
         source: Rid::new(source).ok()?,

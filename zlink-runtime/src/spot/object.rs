@@ -177,11 +177,15 @@ impl Object {
     pub(super) fn first_is_done(self: &Arc<Self>) {
         let object = self.clone();
         self.spots.runtime.spawn(async move {
-            let Some(record) = object.record().filter(|record| !record.inbox.is_empty()) else {
+            let is_there = |record: &SpotRecord| !record.inbox.is_empty() || record.blob.is_some();
+            let Some(record) = object.record().filter(is_there) else {
                 return;
             };
             match object.spots.authority.preserve(&record, Bytes::new()).await {
-                Ok(record) => object.has_record(record),
+                Ok(cleared) => {
+                    object.has_record(cleared);
+                    object.spots.unpointed(record.blob);
+                }
                 // Closed meanwhile, or taken away: then it is gone with the record.
                 Err(error) => tracing::debug!(target: "zlink::spot", spot = %object.id, %error, "an inbox stays"),
             }

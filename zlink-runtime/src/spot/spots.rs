@@ -18,7 +18,7 @@ use crate::error::{Error, ErrorKind};
 use crate::execution::{CpuPool, IoPool, Timers, WorkersHandle};
 use crate::id::{Generation, MeshName, Rid, SpotId, SpotKind, SpotType};
 use crate::limit::ROUTE_CACHE_ROUTES;
-use crate::location::{Authority, HostLease, Reader, SpotRecord};
+use crate::location::{Authority, Blobs, HostLease, Reader, SpotRecord};
 use crate::mesh::Links;
 use crate::permit::HostPermits;
 use crate::random::Random;
@@ -38,6 +38,7 @@ pub(crate) struct SpotsConfig {
     pub(crate) runtime: Handle,
     pub(crate) random: Random,
     pub(crate) lease: Arc<HostLease>,
+    pub(crate) blobs: Blobs,
     pub(crate) shared: Shared,
     pub(crate) homes: Vec<Home>,
     /// How long a Spot that was found is looked up no more.
@@ -91,6 +92,7 @@ pub(super) struct Inner {
     pub(super) io: IoPool,
     pub(super) shared: Shared,
     pub(super) authority: Authority,
+    pub(super) blobs: Arc<Blobs>,
     pub(super) fence: Fence,
     pub(super) homes: Vec<Arc<Home>>,
     /// Those that are here, or are being made here.
@@ -117,6 +119,7 @@ impl Spots {
                 let this = this.clone();
                 move |record| this.upgrade().into_iter().for_each(|spots| spots.was_taken(&record))
             }),
+            blobs: Arc::new(config.blobs),
             fence,
             timers: Timers::new(),
             cpu: CpuPool::new(),

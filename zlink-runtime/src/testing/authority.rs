@@ -117,6 +117,12 @@ impl Spot {
         self.0.kind
     }
 
+    /// The name of the blob with the request or first message that is not done with, where it is not in the record.
+    #[must_use]
+    pub fn blob(&self) -> Option<location::BlobRef> {
+        self.0.blob.as_ref().map(|blob| blob.reference.clone())
+    }
+
     /// The request or first message that is not done with.
     #[must_use]
     pub fn inbox(&self) -> Bytes {
@@ -274,6 +280,7 @@ impl Owner {
             lifecycle: self.lifecycle,
             operation: self.operation(ask.operation),
             inbox: ask.inbox,
+            blob: None,
             limits: location::Limits {
                 spots: NonZeroU32::new(ask.spots),
                 of_type: NonZeroU32::new(ask.of_type),

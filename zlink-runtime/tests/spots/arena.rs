@@ -1,4 +1,8 @@
 //! What the generator writes of a small schema, by hand: a lobby (Entry), rooms (User), carts (Instance).
+//!
+//! `zlink_generated::arena` shows the real thing, and `tests/simulation` uses it. Here stands what no schema gives: registrations
+//! that are wrong, calls that nothing handles or that carry another message, and rooms with and without subscriptions
+//! under one trait. `tests/processes` shares it.
 
 #![allow(dead_code, missing_docs, unreachable_pub, reason = "as generated code")]
 
@@ -81,7 +85,10 @@ pub trait RoomSpot: Sized + rt::Send + 'static {
         &mut self,
         turn: &mut RoomTurn<'_>,
         message: Line,
-    ) -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    ) -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send {
+        let _ = (turn, message);
+        async { rt::Ok(()) }
+    }
     fn tick(
         &mut self,
         turn: &mut RoomTurn<'_>,
@@ -119,6 +126,11 @@ pub fn wrong_room_spots<S: RoomSpot>() -> [rt::SpotFactory; 3] {
 
 pub fn room_spot<S: RoomSpot>() -> rt::SpotFactory {
     room_builder::<S>().build()
+}
+
+/// The same; their timers run beside what else they do.
+pub fn wide_room_spot<S: RoomSpot>() -> rt::SpotFactory {
+    room_builder::<S>().per_actor().build()
 }
 
 /// The same, and they hear the news.

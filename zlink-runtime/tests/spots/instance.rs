@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use zlink_runtime::error::ErrorKind;
+use zlink_runtime::prelude::HandlerError;
+use zlink_runtime::rt::{CloseReason, Instant};
 use zlink_runtime::testing::Cluster;
 
 use crate::arena::*;
@@ -88,6 +90,63 @@ async fn of_many_that_would_make_it_one_does_and_all_are_served_in_order() -> Te
         }
         cluster.shutdown().await?;
     }
+    Ok(())
+}
+
+/// A Spot around another, with nothing but what every Spot has.
+struct Stage<S>(S);
+
+impl<S: CartSpot> CartSpot for Stage<S> {
+    async fn activate(context: CartContext) -> Result<Self, HandlerError> {
+        Ok(Self(S::activate(context).await?))
+    }
+
+    async fn on_initialize(&mut self, turn: &mut CartTurn<'_>) -> Result<(), HandlerError> {
+        self.0.on_initialize(turn).await
+    }
+
+    async fn on_closing(
+        &mut self,
+        turn: &mut CartTurn<'_>,
+        reason: CloseReason,
+        deadline: Instant,
+    ) -> Result<(), HandlerError> {
+        self.0.on_closing(turn, reason, deadline).await
+    }
+
+    async fn add(&mut self, turn: &mut CartTurn<'_>, message: Line) -> Result<(), HandlerError> {
+        self.0.add(turn, message).await
+    }
+
+    async fn view(&mut self, turn: &mut CartTurn<'_>, request: Line) -> Result<Line, HandlerError> {
+        self.0.view(turn, request).await
+    }
+}
+
+/// REQ: SP-159
+#[tokio::test(start_paused = true)]
+async fn a_spot_around_a_spot_is_as_good_as_one() -> Tested {
+    let mut logs = Vec::new();
+    for wrapped in [false, true] {
+        let (cluster, world) = (Cluster::new(54), World::new());
+        serves_with(&cluster, &world, "owner", move |objects| match wrapped {
+            true => objects.spot(cart_spot::<Stage<Cart>>()),
+            false => objects.spot(cart_spot::<Cart>()),
+        });
+        calls(&cluster, "caller");
+        start(&cluster).await?;
+        let cart = cart_spots(&cluster.host("caller")).of("cart");
+        for number in 0..20 {
+            cart.add(text(&number.to_string())).activating().await?;
+        }
+        assert_eq!(view(&cart).await?.split(',').count(), 20);
+        cart.add(text("close")).await?;
+        world.until("closing cart ExplicitClose").await;
+        assert_eq!(cart.view(text("anew")).activating().await?.text, "anew");
+        cluster.shutdown().await?;
+        logs.push(world.log());
+    }
+    assert_eq!(logs[0], logs[1]);
     Ok(())
 }
 

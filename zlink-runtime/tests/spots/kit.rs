@@ -9,7 +9,7 @@ use zlink_generated::billing::{self, Charge};
 use zlink_runtime::prelude::*;
 use zlink_runtime::rt::{self, CloseReason, Created, Instant, SpotCreated, SpotRef, Tick};
 use zlink_runtime::testing::Cluster;
-use zlink_runtime::{HostBuilder, ObjectServerBuilder};
+use zlink_runtime::{HostBuilder, ObjectServerBuilder, Overrun};
 
 use crate::arena::*;
 
@@ -120,7 +120,8 @@ impl RoomSpot for Room {
             context.node().to_string().split('-').next().unwrap()
         ));
         world.build_gate("create").await;
-        match request.text.as_str() {
+        // What is long ends in many of these.
+        match request.text.trim_end_matches('x') {
             "reject" => return Ok(Created::Rejected(line("no"))),
             "fail" => return Err(HandlerError::new("as told")),
             "panic" => panic!("as told"),
@@ -133,7 +134,11 @@ impl RoomSpot for Room {
             ticks: Vec::new(),
             active: 0,
         };
-        Ok(Created::Accepted(room, line(format!("created with {}", request.text))))
+        let reply = match request.text.as_str() {
+            "answer long" => "y".repeat(70_000),
+            text => format!("created with {}", text.get(..100).unwrap_or(text)),
+        };
+        Ok(Created::Accepted(room, line(reply)))
     }
 
     async fn on_initialize(&mut self, turn: &mut RoomTurn<'_>) -> Result<(), HandlerError> {
@@ -289,6 +294,20 @@ impl Room {
                     told == (&self.reference, &self.reference.mesh, &self.reference.node)
                 )
             }
+            ("overrun", how) => {
+                let overrun = match how {
+                    "skip" => Overrun::SkipLateTicks,
+                    "catch up" => Overrun::CatchUpBounded(1),
+                    _ => Overrun::DelayNextTick,
+                };
+                turn.add_timer_with(ROOM_TICK, Duration::from_secs(1), overrun)?;
+                "started".to_owned()
+            }
+            ("indices", _) => {
+                let ticks = self.ticks.iter();
+                let shown = ticks.map(|tick| (tick.delivery_index, tick.scheduled_index, tick.skipped_ticks));
+                format!("{:?}", shown.collect::<Vec<_>>())
+            }
             ("timer", name) => match turn.add_timer(rt::TimerName::new(name)?, Duration::from_secs(1)) {
                 Ok(timer) => format!("{} {}", timer.name(), timer.cancel()),
                 Err(error) => error.to_string(),
@@ -339,7 +358,7 @@ impl CartSpot for Cart {
     }
 
     async fn add(&mut self, turn: &mut CartTurn<'_>, message: Line) -> Result<(), HandlerError> {
-        if message.text == "gate" {
+        if message.text.starts_with("gate") {
             self.world.gate().await;
         }
         if message.text == "close" {

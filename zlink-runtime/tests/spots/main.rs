@@ -28,6 +28,7 @@ mod clocks;
 mod direct;
 mod execution;
 mod instance;
+mod large;
 mod life;
 mod multicast;
 mod others;

@@ -117,7 +117,7 @@ async fn a_room_that_comes_before_the_record_reads_it() -> Tested {
     Ok(())
 }
 
-/// REQ: SP-107, SP-106
+/// REQ: SP-107, SP-106, SP-108
 #[tokio::test(start_paused = true)]
 async fn a_node_that_takes_nothing_is_left_out() -> Tested {
     let (cluster, world) = (Cluster::new(113), World::new());

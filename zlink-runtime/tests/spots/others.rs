@@ -94,6 +94,60 @@ async fn a_room_has_its_timers() -> Tested {
     Ok(())
 }
 
+/// A timer that has a gate of its own runs as soon as it has the room to itself.
+///
+/// REQ: SP-041, SP-130
+#[tokio::test(start_paused = true)]
+async fn the_timer_of_a_wide_room_waits_for_its_state() -> Tested {
+    for is_wide in [false, true] {
+        let (cluster, world) = (Cluster::new(68), World::new());
+        serves_with(&cluster, &world, "owner", move |objects| match is_wide {
+            true => objects.spot(wide_room_spot::<Room>()),
+            false => objects.spot(room_spot::<Room>()),
+        });
+        start(&cluster).await?;
+        let (one, _) = room(&cluster.host("owner"), "one", "ticks").await?;
+        for round in 0..3 {
+            one.say(text("gate")).await?;
+            cluster.advance(Duration::from_secs(3)).await;
+            let ticks = world.count("ticks");
+            world.open(1);
+            one.say(text(&format!("round {round}"))).await?;
+            cluster.advance(Duration::from_millis(1_500)).await;
+            assert!(world.count("ticks") > ticks, "{:?}", world.log());
+            assert_eq!(world.count(&format!("heard round {round}")), 1);
+        }
+        assert_eq!(
+            look(&one, "lines").await?,
+            "ticks,gate,round 0,gate,round 1,gate,round 2"
+        );
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// REQ: SP-132, SP-130
+#[tokio::test(start_paused = true)]
+async fn late_ticks_are_left_out_made_up_for_or_moved_back() -> Tested {
+    for (how, expected) in [
+        ("skip", "[(1, 1, 0), (2, 2, 0), (3, 6, 3), (4, 7, 0)]"),
+        ("catch up", "[(1, 1, 0), (2, 2, 0), (3, 5, 2), (4, 6, 0), (5, 7, 0)]"),
+        ("delay", "[(1, 1, 0), (2, 2, 0), (3, 3, 0)]"),
+    ] {
+        let (cluster, world, host) = placed(Placement::Local, 67).await?;
+        let (one, _) = room(&host, "one", "x").await?;
+        look(&one, &format!("overrun {how}")).await?;
+        cluster.advance(Duration::from_millis(1_500)).await;
+        one.say(text("gate")).await?;
+        cluster.advance(Duration::from_secs(5)).await;
+        world.open(1);
+        cluster.advance(Duration::from_millis(700)).await;
+        assert_eq!(look(&one, "indices").await?, expected, "{how}");
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
 /// Nodes whose rooms hear the news of the channel `room-events`, which all of them serve.
 fn hears(cluster: &Cluster, world: &World, name: &'static str, weight: u32) {
     let (store, world) = (cluster.store(name), world.clone());

@@ -405,3 +405,54 @@ async fn on_every_store_a_host_makes_no_more_rooms_than_it_may() -> Tested {
     }
     Ok(())
 }
+
+/// REQ: LS-004, SP-066
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_every_store_first_messages_and_requests_may_be_large() -> Tested {
+    for store in Shared::every() {
+        let hosts = Hosts::start(&store, 2).await?;
+        for (number, size) in [1 << 20, 70_000, 4 << 20].into_iter().enumerate() {
+            let cart = cart_spots(hosts.any(number)).of(format!("cart-{number}"));
+            let long = "x".repeat(size);
+            cart.add(text(&long)).activating().await?;
+            cart.add(text("second")).await?;
+            let viewed = soon(cart.view(text(""))).await?.text;
+            assert!(
+                viewed == format!("{long},second"),
+                "{store:?}, {size}: {} bytes",
+                viewed.len()
+            );
+        }
+        let (one, _) = room(hosts.caller(), "one", &"y".repeat(900_000)).await?;
+        assert_eq!(look(&one, "lines").await?.len(), 900_000, "{store:?}");
+        hosts.stop().await?;
+    }
+    Ok(())
+}
+
+/// REQ: SP-068, SP-142
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_every_store_a_cart_that_closes_is_made_anew_by_what_comes_behind() -> Tested {
+    for store in Shared::every() {
+        let hosts = Hosts::start(&store, 2).await?;
+        let cart = cart_spots(hosts.caller()).of("cart");
+        for round in 0..20 {
+            let first = soon(cart.view(text(&round.to_string())).activating()).await?;
+            assert_eq!(
+                first.text,
+                round.to_string(),
+                "{store:?}: nothing is left of the one before"
+            );
+            cart.add(text("close")).activating().await?;
+            let world = hosts.world.clone();
+            // From then on it takes nothing more, and is not gone yet.
+            until_within(LIMIT, "a cart that closes", move || {
+                world.count("cart has close") > round
+            })
+            .await;
+        }
+        assert_eq!(hosts.world.count("activate cart"), 20);
+        hosts.stop().await?;
+    }
+    Ok(())
+}

@@ -943,6 +943,8 @@ class SpotRecord(_z.Message):
     """What it was created by."""
     inbox: bytes = b""
     """The request or first message that is not done with yet."""
+    blob: Blob | None = None
+    """Where that is, if it is too large to be here."""
 
     def zlink__write(self, writer: _z.Writer) -> int:
         f0 = writer.blob("nonce", self.nonce, required=True, most=16)
@@ -953,6 +955,7 @@ class SpotRecord(_z.Message):
         f8 = writer.blob("owner", self.owner, required=True, most=16)
         f12 = writer.required("operation", OperationId__codec, self.operation)
         f13 = writer.blob("inbox", self.inbox, most=65536)
+        f14 = writer.value("blob", Blob__codec, self.blob)
         writer.start()
         writer.inline(7, "lifecycle", _z.U64, self.lifecycle)
         writer.inline(9, "lease", _z.U64, self.lease)
@@ -966,6 +969,7 @@ class SpotRecord(_z.Message):
         writer.offset(8, f8)
         writer.offset(12, f12)
         writer.offset(13, f13)
+        writer.offset(14, f14)
         writer.inline(2, "kind", SpotKind__codec, self.kind)
         writer.inline(3, "state", ObjectState__codec, self.state)
         return writer.end()
@@ -987,11 +991,42 @@ class SpotRecord(_z.Message):
             owner_generation=table.inline(11, "owner_generation", _z.U64),
             operation=table.required(12, "operation", OperationId__codec),
             inbox=table.blob(13, "inbox", most=65536),
+            blob=table.value(14, "blob", Blob__codec),
         )
 
 
 SpotRecord.zlink__name = "zlink.wire.SpotRecord"
 SpotRecord__codec = _z.MessageOf(SpotRecord)
+
+
+@_z.dataclasses.dataclass(slots=True, kw_only=True)
+class Blob(_z.Message):
+    """Bytes that are kept in a Relocation Store."""
+
+    reference: str
+    sha256: bytes
+    size: int = 0
+
+    def zlink__write(self, writer: _z.Writer) -> int:
+        f0 = writer.string("reference", self.reference, required=True, most=4096)
+        f1 = writer.blob("sha256", self.sha256, required=True, most=32)
+        writer.start()
+        writer.inline(2, "size", _z.U64, self.size)
+        writer.offset(0, f0)
+        writer.offset(1, f1)
+        return writer.end()
+
+    @classmethod
+    def zlink__read(cls, table: _z.Table) -> Blob:
+        return cls(
+            reference=table.string(0, "reference", required=True, most=4096),
+            sha256=table.blob(1, "sha256", required=True, most=32),
+            size=table.inline(2, "size", _z.U64),
+        )
+
+
+Blob.zlink__name = "zlink.wire.Blob"
+Blob__codec = _z.MessageOf(Blob)
 
 
 @_z.dataclasses.dataclass(slots=True, kw_only=True)

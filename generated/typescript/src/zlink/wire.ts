@@ -937,6 +937,8 @@ export interface SpotRecord {
   readonly operation: OperationId;
   /** The request or first message that is not done with yet. */
   readonly inbox: rt.Bytes;
+  /** Where that is, if it is too large to be here. */
+  readonly blob: Blob | undefined;
 }
 /** What may be encoded as a `SpotRecord`. */
 export interface SpotRecordInput {
@@ -954,6 +956,7 @@ export interface SpotRecordInput {
   readonly ownerGeneration?: bigint | undefined;
   readonly operation: OperationIdInput;
   readonly inbox?: rt.Bytes | undefined;
+  readonly blob?: BlobInput | undefined;
 }
 export const SpotRecord: rt.MessageType<SpotRecord, SpotRecordInput> = rt.message("zlink.wire.SpotRecord", {
   write(value, w) {
@@ -965,6 +968,7 @@ export const SpotRecord: rt.MessageType<SpotRecord, SpotRecordInput> = rt.messag
     const o8 = w.bytes(value.owner, "owner", true, 16);
     const o12 = w.value(value.operation, "operation", OperationId, true);
     const o13 = w.bytes(value.inbox, "inbox", false, 65536);
+    const o14 = w.value(value.blob, "blob", Blob);
     w.table();
     w.inline(7, "lifecycle", rt.u64, value.lifecycle);
     w.inline(9, "lease", rt.u64, value.lease);
@@ -978,6 +982,7 @@ export const SpotRecord: rt.MessageType<SpotRecord, SpotRecordInput> = rt.messag
     w.offset(8, o8);
     w.offset(12, o12);
     w.offset(13, o13);
+    w.offset(14, o14);
     w.inline(2, "kind", rt.enum8, value.kind);
     w.inline(3, "state", rt.enum8, value.state);
     return w.end();
@@ -999,6 +1004,39 @@ export const SpotRecord: rt.MessageType<SpotRecord, SpotRecordInput> = rt.messag
       ownerGeneration: t.inline(11, "owner_generation", rt.u64),
       operation: t.required(12, "operation", OperationId),
       inbox: t.bytes(13, "inbox", false, 65536),
+      blob: t.value(14, "blob", Blob),
+    };
+  },
+});
+
+/** Bytes that are kept in a Relocation Store. */
+export interface Blob {
+  readonly reference: string;
+  readonly sha256: rt.Bytes;
+  readonly size: bigint;
+}
+/** What may be encoded as a `Blob`. */
+export interface BlobInput {
+  readonly reference: string;
+  readonly sha256: rt.Bytes;
+  readonly size?: bigint | undefined;
+}
+export const Blob: rt.MessageType<Blob, BlobInput> = rt.message("zlink.wire.Blob", {
+  write(value, w) {
+    const o0 = w.string(value.reference, "reference", true, 4096);
+    const o1 = w.bytes(value.sha256, "sha256", true, 32);
+    w.table();
+    w.inline(2, "size", rt.u64, value.size);
+    w.offset(0, o0);
+    w.offset(1, o1);
+    return w.end();
+  },
+  read(r, pos, depth) {
+    const t = r.table(pos, depth);
+    return {
+      reference: t.string(0, "reference", true, 4096),
+      sha256: t.bytes(1, "sha256", true, 32),
+      size: t.inline(2, "size", rt.u64),
     };
   },
 });

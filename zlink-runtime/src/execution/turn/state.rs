@@ -5,7 +5,9 @@
 
 use std::any::Any;
 use std::fmt;
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
 use super::Scope;
 use crate::error::{Error, ErrorKind};
@@ -20,6 +22,10 @@ struct Resting<S> {
     /// Whose it is: a member that moves takes it along.
     owner: OwnerKey,
     state: Option<Box<S>>,
+    /// Turns of other gates of the same object that wait for it: its timers may have their own.
+    waiting: Vec<Waker>,
+    /// It was taken out for good.
+    ended: bool,
 }
 
 impl<S> Clone for StateCell<S> {
@@ -34,6 +40,8 @@ impl<S> StateCell<S> {
         Self(Arc::new(Mutex::new(Resting {
             owner: owner.key(),
             state: Some(Box::new(state)),
+            waiting: Vec::new(),
+            ended: false,
         })))
     }
 
@@ -45,12 +53,35 @@ impl<S> StateCell<S> {
 
     /// Takes the state out for good: its owner has ended. `None` while a turn has it.
     pub(crate) fn take(&self) -> Option<Box<S>> {
-        lock(&self.0).state.take()
+        let (state, waiting) = {
+            let mut resting = lock(&self.0);
+            let state = resting.state.take();
+            resting.ended |= state.is_some();
+            (state, std::mem::take(&mut resting.waiting))
+        };
+        waiting.into_iter().for_each(Waker::wake);
+        state
+    }
+
+    /// Takes the state out for a turn, once no other has it; `None` where it is gone for good.
+    fn poll_borrow(&self, cx: &Context<'_>) -> Poll<Option<Box<S>>> {
+        let mut resting = lock(&self.0);
+        match resting.state.take() {
+            None if !resting.ended => {
+                resting.waiting.push(cx.waker().clone());
+                Poll::Pending
+            }
+            state => Poll::Ready(state),
+        }
     }
 
     fn put(&self, state: Box<S>) {
-        let old = lock(&self.0).state.replace(state);
+        let (old, waiting) = {
+            let mut resting = lock(&self.0);
+            (resting.state.replace(state), std::mem::take(&mut resting.waiting))
+        };
         debug_assert!(old.is_none(), "one state, in one place");
+        waiting.into_iter().for_each(Waker::wake);
     }
 }
 
@@ -84,14 +115,22 @@ impl<T> Drop for Loan<T> {
 }
 
 impl<S: Send + 'static> OwnTurn<S> {
-    /// Takes the state: its gate is held from here on.
+    /// Takes the state, unless a turn of another gate of its object has it: its own gate is held from here on.
     pub(super) fn begin(cell: StateCell<S>, scope: Arc<Scope>) -> Self {
-        let state = cell.take();
+        let state = lock(&cell.0).state.take();
         Self {
             cell,
             state,
             scope,
             loan: None,
+        }
+    }
+
+    /// Waits for the state, where a turn of another gate of its object has it: timers may have gates of their own.
+    pub(super) async fn hold(&mut self) {
+        if self.state.is_none() {
+            let cell = &self.cell;
+            self.state = poll_fn(|cx| cell.poll_borrow(cx)).await;
         }
     }
 
@@ -143,7 +182,7 @@ impl<S: Send + 'static> OwnTurn<S> {
     pub(super) fn stay(&mut self) {
         self.scope.set_yielded(false);
         if self.state.is_none() {
-            self.state = self.cell.take();
+            self.state = lock(&self.cell.0).state.take();
         }
     }
 }

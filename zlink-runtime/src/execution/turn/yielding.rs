@@ -47,6 +47,11 @@ impl<'t, S: Send + 'static> YieldTurn<'t, S> {
         YieldTurn(self.0)
     }
 
+    /// Waits until it has the state, which a turn of another gate of the same object may have.
+    pub(crate) async fn hold(&mut self) {
+        self.0.hold().await;
+    }
+
     /// The state.
     pub fn state(&mut self) -> &mut S {
         self.0.state()

@@ -262,13 +262,14 @@ fn reserve_judged(reserve: &Reserve, record: SpotRecord, token: Token) -> Judged
 
 /// An Instance Spot keeps its first message until that is done with; others have had theirs.
 fn committed(record: &SpotRecord) -> SpotRecord {
-    let inbox = match record.kind {
-        SpotKind::Instance => record.inbox.clone(),
-        SpotKind::Entry | SpotKind::User => Bytes::new(),
+    let (inbox, blob) = match record.kind {
+        SpotKind::Instance => (record.inbox.clone(), record.blob.clone()),
+        SpotKind::Entry | SpotKind::User => (Bytes::new(), None),
     };
     SpotRecord {
         state: SpotState::Ready,
         inbox,
+        blob,
         ..record.clone()
     }
 }
@@ -276,6 +277,7 @@ fn committed(record: &SpotRecord) -> SpotRecord {
 fn preserved(record: &SpotRecord, inbox: &Bytes) -> SpotRecord {
     SpotRecord {
         inbox: inbox.clone(),
+        blob: None,
         ..record.clone()
     }
 }

@@ -9,7 +9,7 @@ use crate::error::{ArgumentError, ErrorKind};
 use crate::id::{Generation, MeshName, ObjectGeneration, Rid, SpotId, SpotKind, SpotRef, SpotType};
 use crate::limit::INBOX_BYTES;
 use crate::location::name::{self, OwnerId};
-use crate::location::{Key, Revision, Stored};
+use crate::location::{BlobRef, Key, Pointer, Revision, Stored};
 use crate::message::codec;
 use crate::wire;
 
@@ -79,6 +79,8 @@ pub(crate) struct SpotRecord {
     pub(crate) operation: OperationId,
     /// The request that it is created by; of a Ready Instance Spot, the first message while it is not done with.
     pub(crate) inbox: Bytes,
+    /// Where that is, if it is too large to be here.
+    pub(crate) blob: Option<Pointer>,
 }
 
 /// What a Spot is reserved with.
@@ -94,6 +96,8 @@ pub(crate) struct Reserve {
     pub(crate) operation: OperationId,
     /// The request or first message, at most 64 KiB.
     pub(crate) inbox: Bytes,
+    /// Where that is, if it is too large to be here.
+    pub(crate) blob: Option<Pointer>,
     pub(crate) limits: super::Limits,
 }
 
@@ -167,6 +171,10 @@ impl SpotRecord {
             },
             operation: OperationId::from_wire(&value.operation)?,
             inbox: value.inbox.into(),
+            blob: match value.blob {
+                Some(blob) => Some(pointer(&blob)?),
+                None => None,
+            },
         })
     }
 
@@ -194,10 +202,23 @@ impl SpotRecord {
             owner_generation: self.owner_generation,
             operation: self.operation.to_wire(),
             inbox: self.inbox.to_vec(),
+            blob: self.blob.as_ref().map(|blob| wire::Blob {
+                reference: blob.reference.as_str().to_owned(),
+                sha256: blob.sha256.to_vec(),
+                size: blob.size,
+            }),
         };
         codec::encode(&value, Bytes::copy_from_slice)
             .map_err(|error| ArgumentError::new("record of a Spot", error.to_string()))
     }
+}
+
+fn pointer(blob: &wire::Blob) -> Option<Pointer> {
+    Some(Pointer {
+        reference: BlobRef::new(&blob.reference).ok()?,
+        sha256: blob.sha256.as_slice().try_into().ok()?,
+        size: blob.size,
+    })
 }
 
 impl Reserve {
@@ -230,12 +251,19 @@ impl Reserve {
             state: SpotState::Creating,
             operation: self.operation.clone(),
             inbox: self.inbox.clone(),
+            blob: self.blob.clone(),
         }
     }
 
     /// Whether that record is what this would have made.
     pub(super) fn made(&self, record: &SpotRecord) -> bool {
-        *record == self.record(record.owner, record.lease, record.version)
+        let mut made = self.record(record.owner, record.lease, record.version);
+        // The same bytes, under whatever name they are kept.
+        let sum = |blob: &Option<Pointer>| blob.as_ref().map(|blob| (blob.sha256, blob.size));
+        if sum(&made.blob) == sum(&record.blob) {
+            made.blob.clone_from(&record.blob);
+        }
+        *record == made
     }
 }
 

@@ -59,6 +59,7 @@ impl Host {
             lifecycle: Generation::from_wire(u64::from(self.number) + 1).unwrap(),
             operation: operation(1),
             inbox: Bytes::from_static(b"first"),
+            blob: None,
             limits: Limits::default(),
         }
     }

@@ -365,7 +365,9 @@ impl<T: Send + 'static> Managing<T> {
             let work = (self.work)(asking);
             tokio::select! {
                 biased;
-                () = outbound.refuses(in_turn) => Err(Outbound::shutting_down().into()),
+                () = outbound.refuses(in_turn) => {
+                    Err(submitted.error(ErrorKind::ShuttingDown, Outbound::shutting_down().message()).into())
+                }
                 ended = tokio::time::timeout_at(deadline, work) => ended.unwrap_or_else(|_| {
                     let text = "the operation did not end in time";
                     Err(submitted.error(ErrorKind::DeadlineExceeded, text).into())

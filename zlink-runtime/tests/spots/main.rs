@@ -27,5 +27,6 @@ mod direct;
 mod instance;
 mod life;
 mod others;
+mod races;
 mod routes;
 mod stores;

@@ -38,13 +38,13 @@ async fn weather(cluster: Cluster, figures: &Figures) {
     let world = World::start(cluster).await;
     let load = Load::start(&world);
     let mut is_fenced = false;
-    for _ in 0..4 {
+    for _ in 0..3 {
         for _ in 0..=world.dice.below(2) {
             faults::strike(&world);
         }
         let long = world.climate == Climate::Rough && world.dice.percent(25);
-        load.pause(if long { 6_000 } else { 500 });
-        let span = world.dice.millis(200, if long { 45_000 } else { 2_000 });
+        load.pause(if long { 6_000 } else { 600 });
+        let span = world.dice.millis(200, if long { 40_000 } else { 2_500 });
         is_fenced |= passes(&world, span).await;
         world.history.check();
     }
@@ -55,7 +55,6 @@ async fn weather(cluster: Cluster, figures: &Figures) {
     world.history.check();
     let calm = world.history.count() as u64 + 1;
     calm::check(&world).await;
-    world.cluster.advance(Duration::from_secs(20)).await;
     at_rest(&world).await;
     // What had to be ended by force is no fault here.
     let _ = world.cluster.shutdown().await;

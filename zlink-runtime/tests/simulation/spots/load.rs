@@ -164,7 +164,7 @@ pub(crate) struct Load {
 
 impl Load {
     pub(crate) fn start(world: &Arc<World>) -> Self {
-        let pause = Arc::new(AtomicUsize::new(500));
+        let pause = Arc::new(AtomicUsize::new(600));
         let callers = NODES
             .into_iter()
             .flat_map(|name| (0..CALLERS).map(move |number| (name, number)));

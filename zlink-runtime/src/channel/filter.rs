@@ -1,4 +1,4 @@
-//! Filters: what a host puts around every handler of its channels, nodes and Spots. A filter sees the context of a message, never
+//! Filters: what stands around handlers, of a host's channels and nodes or of the Spots of one node. A filter sees the context of a message, never
 //! the message; it must not know which handler it stands before, nor how an answer travels.
 
 use std::fmt;
@@ -16,8 +16,9 @@ use super::context::{CorrelationId, MessageKind};
 use super::outbound::{Caller, Outbound, sealed};
 use super::scope::HandlerScope;
 
-/// Stands around every handler of a host's channels, nodes and Spots (of their messages, not their timers): [`HostBuilder::filter`](crate::HostBuilder::filter)
-/// registers one. It runs within the message's turn, once its payload is decoded.
+/// Stands around every handler of a host's channels and nodes: [`HostBuilder::filter`](crate::HostBuilder::filter)
+/// registers one. Or around what the Spots of a node are sent, not their timers:
+/// [`ObjectServerBuilder::filter`](crate::ObjectServerBuilder::filter). It runs within the message's turn, once its payload is decoded.
 ///
 /// # Examples
 /// ```
@@ -68,6 +69,12 @@ pub(crate) trait AnyFilter: Send + Sync {
         context: &'s FilterContext<'a>,
         next: Next<'a>,
     ) -> BoxFuture<'s, Result<(), HandlerError>>;
+}
+
+impl fmt::Debug for dyn AnyFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Filter")
+    }
 }
 
 impl<F: Filter> AnyFilter for F {

@@ -117,7 +117,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         let connect = mesh.connect.clone();
         let max_record = mesh.registered.socket.max_message;
         let (role, objects) = (mesh.registered.role, mesh.registered.objects.clone());
-        let rid_prefix = mesh.registered.rid_prefix.clone().unwrap_or_else(|| "node".to_owned());
+        let rid_prefix = mesh.rid_prefix.clone();
         let mesh = ground.mesh(mesh).await;
         let path = MeshPath {
             name: mesh.name.clone(),
@@ -244,7 +244,6 @@ impl Ground {
             random: self.random.clone(),
             lease,
             shared,
-            filters: self.filters.clone(),
             homes,
             route_age,
         })
@@ -458,7 +457,7 @@ impl Ground {
         } else {
             let path = self.path(ChannelPath::new(
                 name.clone(),
-                PathKind::ClientServer,
+                PathKind::ClientServer { searches: automatic },
                 Timeouts::default(),
             ));
             let inbound = inbound(self, Vec::new(), vec![path]);

@@ -330,7 +330,7 @@ where
     }
 }
 
-/// Runs a callback, within the filters of its host where it has any.
+/// Runs a callback, within the filters of its node where it has any.
 async fn run<S, M, I>(invoke: I, turn: &mut YieldTurn<'_, S>, core: &TurnCore, message: M) -> Result<I::Reply, Stop>
 where
     S: Send + 'static,
@@ -338,7 +338,7 @@ where
     I: Invoke<S, M, Reply: Send>,
 {
     let running = invoke.invoke(turn, core, message);
-    if core.object.spots.filters.is_empty() {
+    if core.object.home.filters.is_empty() {
         return running.await.map_err(Stop::Failed);
     }
     let Cause::Packet(packet) = core.cause else {
@@ -385,7 +385,7 @@ impl Told for Seen<'_> {
     }
 
     fn filters(&self) -> &[Arc<dyn AnyFilter>] {
-        &self.core.object.spots.filters
+        &self.core.object.home.filters
     }
 
     fn outbound(&self) -> &Outbound {

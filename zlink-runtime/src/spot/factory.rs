@@ -20,7 +20,7 @@ use super::dispatch::{
     Dispatch, OnTick, Plain, Requests, Sends, SpotCall, SpotClosing, SpotInitialize, SpotYieldCall, Ticks, Typed,
     Yielding,
 };
-use super::kind::{EntrySpot, InstanceSpot, OfKind, UserSpot};
+use super::kind::{EntrySpot, InstanceSpot, OfKind, Subscribes, UserSpot};
 use super::object::Object;
 use super::turn::{SpotContext, SpotTurn, TurnCore};
 use super::value::{CloseReason, Created, Payload, Relocation};
@@ -370,32 +370,6 @@ impl<S: Send + 'static, K: OfKind> SpotFactoryBuilder<S, K> {
         self.handler(packet, true, Arc::new(Requests(handler)))
     }
 
-    /// Handles what is published to `channel` about `topic` as `packet`.
-    pub fn subscribe<M, F>(self, channel: &'static str, topic: &'static str, packet: &'static str, call: F) -> Self
-    where
-        M: Message,
-        F: for<'a> SpotCall<'a, S, K, M, Reply = ()>,
-    {
-        let handler = Typed::<_, S, M>::new(Plain::<F, K, ()>::new(call), false);
-        self.subscription(channel, topic, packet, Arc::new(Sends(handler)))
-    }
-
-    /// The same, with a turn that can be given back.
-    pub fn subscribe_yielding<M, F>(
-        self,
-        channel: &'static str,
-        topic: &'static str,
-        packet: &'static str,
-        call: F,
-    ) -> Self
-    where
-        M: Message,
-        F: for<'a> SpotYieldCall<'a, S, K, M, Reply = ()>,
-    {
-        let handler = Typed::<_, S, M>::new(Yielding::<F, K, ()>::new(call), false);
-        self.subscription(channel, topic, packet, Arc::new(Sends(handler)))
-    }
-
     /// Handles the ticks of the timer `name`, which a turn starts.
     pub fn timer<F>(self, name: &'static str, call: F) -> Self
     where
@@ -489,6 +463,34 @@ impl<S: Send + 'static, K: OfKind> SpotFactoryBuilder<S, K> {
             parts: Arc::new(self.parts),
             life: Arc::new(life),
         }
+    }
+}
+
+impl<S: Send + 'static, K: Subscribes> SpotFactoryBuilder<S, K> {
+    /// Handles what is published to `channel` about `topic` as `packet`.
+    pub fn subscribe<M, F>(self, channel: &'static str, topic: &'static str, packet: &'static str, call: F) -> Self
+    where
+        M: Message,
+        F: for<'a> SpotCall<'a, S, K, M, Reply = ()>,
+    {
+        let handler = Typed::<_, S, M>::new(Plain::<F, K, ()>::new(call), false);
+        self.subscription(channel, topic, packet, Arc::new(Sends(handler)))
+    }
+
+    /// The same, with a turn that can be given back.
+    pub fn subscribe_yielding<M, F>(
+        self,
+        channel: &'static str,
+        topic: &'static str,
+        packet: &'static str,
+        call: F,
+    ) -> Self
+    where
+        M: Message,
+        F: for<'a> SpotYieldCall<'a, S, K, M, Reply = ()>,
+    {
+        let handler = Typed::<_, S, M>::new(Yielding::<F, K, ()>::new(call), false);
+        self.subscription(channel, topic, packet, Arc::new(Sends(handler)))
     }
 }
 

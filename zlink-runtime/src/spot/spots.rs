@@ -11,8 +11,9 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
-use crate::channel::{Drops, Filters, Objects, Outbound};
+use crate::channel::{DropCounts, Drops, Filters, Objects, Outbound};
 use crate::error::{Error, ErrorKind};
 use crate::execution::{CpuPool, IoPool, Timers, WorkersHandle};
 use crate::id::{Generation, MeshName, Rid, SpotId, SpotKind, SpotType};
@@ -38,8 +39,6 @@ pub(crate) struct SpotsConfig {
     pub(crate) random: Random,
     pub(crate) lease: Arc<HostLease>,
     pub(crate) shared: Shared,
-    /// What stands around every handler.
-    pub(crate) filters: Filters,
     pub(crate) homes: Vec<Home>,
     /// How long a Spot that was found is looked up no more.
     pub(crate) route_age: Duration,
@@ -64,6 +63,8 @@ pub(crate) struct Home {
     pub(crate) capacity: Option<NonZeroU32>,
     /// How long an Instance Spot may have nothing to do.
     pub(crate) idle_timeout: Option<Duration>,
+    /// What stands around the handlers of its Spots.
+    pub(crate) filters: Filters,
 }
 
 impl Home {
@@ -89,7 +90,6 @@ pub(super) struct Inner {
     pub(super) cpu: CpuPool,
     pub(super) io: IoPool,
     pub(super) shared: Shared,
-    pub(super) filters: Filters,
     pub(super) authority: Authority,
     pub(super) fence: Fence,
     pub(super) homes: Vec<Arc<Home>>,
@@ -99,6 +99,8 @@ pub(super) struct Inner {
     pub(super) routes: Mutex<RouteCache<SpotId, Known>>,
     /// Those that this host has sent a first message to, and where.
     pub(super) activating: Mutex<HashMap<SpotId, super::find::Activating>>,
+    /// Nodes whose hosts were just proved dead, and until when the list of nodes may not show it.
+    pub(super) counted_out: Mutex<HashMap<Rid, Instant>>,
     pub(super) subscribers: Subscribers,
     pub(super) fanout: Fanout,
     pub(super) drops: Drops,
@@ -120,11 +122,11 @@ impl Spots {
             cpu: CpuPool::new(),
             io: IoPool::new(config.runtime.clone()),
             shared: config.shared,
-            filters: config.filters,
             homes: config.homes.into_iter().map(Arc::new).collect(),
             table: Mutex::default(),
             routes: Mutex::new(RouteCache::new(config.route_age, ROUTE_CACHE_ROUTES)),
             activating: Mutex::default(),
+            counted_out: Mutex::default(),
             subscribers: Subscribers::default(),
             fanout,
             drops: Drops::default(),
@@ -150,6 +152,11 @@ impl Spots {
     /// What says where Spots are.
     pub(crate) fn reader(&self) -> &Reader {
         self.0.authority.reader()
+    }
+
+    /// What was dropped of what its Spots were sent.
+    pub(crate) fn drops(&self) -> DropCounts {
+        self.0.drops.of_spots()
     }
 
     /// Changes how long what is found from here on is looked up no more.

@@ -23,10 +23,16 @@ mod wait;
 // For `events`.
 use wait::until;
 
+mod around;
+mod clocks;
 mod direct;
 mod instance;
 mod life;
+mod multicast;
 mod others;
+mod outward;
+mod pressure;
 mod races;
+mod resent;
 mod routes;
 mod stores;

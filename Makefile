@@ -2,11 +2,12 @@
 
 CARGO ?= cargo
 SOAK  ?= 600
+SEEDS ?= 20000
 LOOM   = RUSTFLAGS="--cfg zlink_loom" $(CARGO) test --target-dir target/loom -p zlink-runtime --lib
 SHUTTLE = RUSTFLAGS="--cfg zlink_shuttle" $(CARGO) test --target-dir target/shuttle -p zlink-runtime --lib
 BENCH  = $(CARGO) run --release --manifest-path bench/Cargo.toml --target-dir target/bench --quiet --
 
-.PHONY: demo test check fmt lint rust-test loom shuttle docs bench bench-full bench-generators bench-instructions soak fuzz fuzz-seeds generate mutants
+.PHONY: demo test check fmt lint rust-test loom shuttle docs bench bench-full bench-generators bench-instructions soak fuzz fuzz-seeds generate mutants sim
 
 demo:
 	$(CARGO) run --release --quiet -p billing-demo
@@ -60,6 +61,10 @@ fuzz-seeds:
 
 generate:
 	ZLINK_BLESS=1 $(CARGO) test --quiet -p zlink-codegen --all-features --test generated
+
+# The storms of the simulation on more seeds than `make test` has; one that fails prints the command that repeats it.
+sim:
+	ZLINK_SIM_SEEDS=$(SEEDS) $(CARGO) test -p zlink-runtime --all-features --test simulation -- --nocapture storm
 
 mutants:
 	scripts/mutants

@@ -363,9 +363,10 @@ impl<T: Send + 'static> Managing<T> {
             let asking = Asking::new(spots, turn, stable_type, deadline);
             let submitted = asking.submitted();
             let mut work = (self.work)(asking);
+            let stopped = || submitted.error(ErrorKind::ShuttingDown, Outbound::shutting_down().message());
             tokio::select! {
                 biased;
-                () = outbound.refuses(in_turn) => return Err(Outbound::shutting_down().into()),
+                () = outbound.refuses(in_turn) => return Err(stopped().into()),
                 ended = &mut work => return ended,
                 () = tokio::time::sleep_until(deadline) => {}
             }
@@ -376,7 +377,7 @@ impl<T: Send + 'static> Managing<T> {
             // A node is being asked, and the deadline is that request's own.
             tokio::select! {
                 biased;
-                () = outbound.refuses(in_turn) => Err(Outbound::shutting_down().into()),
+                () = outbound.refuses(in_turn) => Err(stopped().into()),
                 ended = work => ended,
             }
         })

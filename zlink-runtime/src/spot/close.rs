@@ -55,12 +55,15 @@ impl Inner {
         if tokio::time::timeout_at(deadline, object.drained()).await.is_err() {
             closed = Closed::Late(object.stop_rest());
         }
-        let closing = contained(object.factory.life().close(object.clone(), reason, deadline));
-        match tokio::time::timeout_at(deadline, self.fenced(closing)).await {
-            Ok(Ok(Ok(()))) => {}
-            Ok(Ok(Err(error))) => closed = closed.failed(&object, &error),
-            Ok(Err(panic)) => closed = closed.failed(&object, &panic),
-            Err(_) => closed = closed.failed(&object, &"it took too long"),
+        if object.record().is_some() {
+            let closing = contained(object.factory.life().close(object.clone(), reason, deadline));
+            match tokio::time::timeout_at(deadline, self.while_owned(&object, closing)).await {
+                // Where it was taken from this host, nothing of it runs here any more.
+                Ok(Some(Ok(Ok(()))) | None) => {}
+                Ok(Some(Ok(Err(error)))) => closed = closed.failed(&object, &error),
+                Ok(Some(Err(panic))) => closed = closed.failed(&object, &panic),
+                Err(_) => closed = closed.failed(&object, &"it took too long"),
+            }
         }
         if let Some(record) = object.record() {
             let removing = self.remove_record(record);
@@ -72,6 +75,16 @@ impl Inner {
             }
             self.is_misled(&object.id, u64::MAX);
         }
+        self.remove(&object);
+        closed
+    }
+
+    /// Ends what is sent on to another host, at the latest at `deadline`.
+    async fn finish_forwarding(self: Arc<Self>, object: Arc<Object>, deadline: Instant) -> Closed {
+        object.lane().close(ErrorKind::ShuttingDown);
+        let drained = tokio::time::timeout_at(deadline, object.lane().drained()).await;
+        // Its owner may not be reached.
+        let closed = drained.map_or_else(|_| Closed::Late(object.stop_rest()), |()| Closed::Well);
         self.remove(&object);
         closed
     }
@@ -89,14 +102,16 @@ impl Inner {
         }
     }
 
-    /// Polls `work` only while this host may run its Spots.
-    async fn fenced<T>(&self, work: impl Future<Output = T>) -> T {
+    /// Polls `work` only while this host may run its Spots; `None` once another has taken this one.
+    async fn while_owned<T>(&self, object: &Object, work: impl Future<Output = T>) -> Option<T> {
         let mut work = std::pin::pin!(work);
         poll_fn(|cx| {
-            if self.fence.may_run(cx) {
-                work.as_mut().poll(cx)
-            } else {
-                Poll::Pending
+            if !self.fence.may_run(cx) {
+                return Poll::Pending;
+            }
+            match object.phase() {
+                Phase::Ended => Poll::Ready(None),
+                _ => work.as_mut().poll(cx).map(Some),
             }
         })
         .await
@@ -168,18 +183,15 @@ impl Spots {
         let (mut unfinished, mut failed) = (0, 0);
         let mut closing = tokio::task::JoinSet::new();
         for object in self.all() {
-            if object.phase() == Phase::Forwarding {
-                object.lane().close(ErrorKind::ShuttingDown);
-                let _ = tokio::time::timeout_at(deadline, object.lane().drained()).await;
-            }
-            if object.phase() != Phase::Closing {
-                continue;
-            }
             let spots = self.0.clone();
-            closing.spawn_on(
-                spots.finish_close(object, CloseReason::HostShutdown, Some(deadline)),
-                &self.0.runtime,
-            );
+            match object.phase() {
+                Phase::Closing => closing.spawn_on(
+                    spots.finish_close(object, CloseReason::HostShutdown, Some(deadline)),
+                    &self.0.runtime,
+                ),
+                Phase::Forwarding => closing.spawn_on(spots.finish_forwarding(object, deadline), &self.0.runtime),
+                Phase::Creating | Phase::Ready | Phase::Ended => continue,
+            };
         }
         while let Some(closed) = closing.join_next().await {
             match closed {

@@ -206,7 +206,8 @@ impl Inner {
         let error = match object.phase() {
             Phase::Ready if !is_early => object.refusal(&incoming.spot),
             Phase::Ready | Phase::Forwarding => None,
-            Phase::Creating if is_early => None,
+            // Whoever names its generation has read in the store that it is made, before this host's own answer came.
+            Phase::Creating if is_early || object.is_of(incoming.spot.generation) => None,
             Phase::Creating => Some((ErrorKind::NotFound, "the Spot is being made")),
             Phase::Closing if activates && self.takes_new_work() => return self.wait_for_end(object, incoming),
             Phase::Closing => Some((ErrorKind::Unavailable, "the Spot closes")),

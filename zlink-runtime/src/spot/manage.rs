@@ -111,7 +111,10 @@ impl Inner {
         let Some(record) = reservation.record().cloned() else {
             return Outcome::Failed(Error::not_executed(ErrorKind::InternalFailure, "a reservation is gone"));
         };
-        object.is_reserved(record.reference());
+        if !object.is_reserved(record.reference()) {
+            let text = "the Spot was taken from its host before it was made";
+            return Outcome::Failed(Error::not_executed(ErrorKind::Unavailable, text));
+        }
         let request = if parts.kind == SpotKind::User {
             cause.request.to_vec()
         } else {
@@ -354,7 +357,13 @@ impl Inner {
                 "the host of the Spot cannot prove that it has it now",
             );
         }
-        let Some(object) = self.object(&id).filter(|object| object.phase() == Phase::Ready) else {
+        let is_there = |object: &Arc<Object>| match object.phase() {
+            Phase::Ready => true,
+            // Whoever asks has read in the store that it is made.
+            Phase::Creating => object.is_of(generation.get()),
+            Phase::Forwarding | Phase::Closing | Phase::Ended => false,
+        };
+        let Some(object) = self.object(&id).filter(is_there) else {
             return Ok(Asked::NotThere);
         };
         if object.factory.parts().kind == SpotKind::Entry {

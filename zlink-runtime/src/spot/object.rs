@@ -14,7 +14,7 @@ use crate::channel::Outbound;
 use crate::clock;
 use crate::error::{ArgumentError, Error, ErrorKind};
 use crate::execution::{Callback, CpuPool, IoPool, Offers, Overrun, Owner, Unit};
-use crate::id::{SpotId, SpotRef, TimerName};
+use crate::id::{ObjectGeneration, SpotId, SpotRef, TimerName};
 use crate::location::SpotRecord;
 use crate::wire::SpotCall;
 
@@ -58,6 +58,8 @@ pub(super) struct Object {
 struct State {
     phase: Phase,
     record: Option<SpotRecord>,
+    /// The generation of its ID that was taken from this host last.
+    taken: Option<ObjectGeneration>,
     /// Why it is gone, for what still waits.
     ended: Option<Error>,
     /// When its last application turn ended.
@@ -78,6 +80,7 @@ impl Object {
             state: Mutex::new(State {
                 phase: Phase::Creating,
                 record: None,
+                taken: None,
                 ended: None,
                 idle_since: clock::now(),
                 after: Vec::new(),
@@ -88,9 +91,19 @@ impl Object {
         })
     }
 
-    /// Its ID is reserved: everything of the user's comes after this.
-    pub(super) fn is_reserved(&self, reference: SpotRef) {
+    /// Its ID is reserved: everything of the user's comes after this. Whether it is so still: this host may have heard of
+    /// its own reservation after others have taken it.
+    pub(super) fn is_reserved(&self, reference: SpotRef) -> bool {
+        let state = self.state.lock();
+        let holds = state.taken != Some(reference.generation);
         let _ = self.reference.set(reference);
+        holds
+    }
+
+    /// Another host has taken that generation. Whether it is this one's, as far as that is known.
+    pub(super) fn is_taken(&self, generation: ObjectGeneration) -> bool {
+        self.state.lock().taken = Some(generation);
+        self.is_of(generation.get())
     }
 
     /// This incarnation of it.
@@ -99,6 +112,12 @@ impl Object {
     /// Before its ID is reserved: nothing of the user's runs then.
     pub(super) fn reference(&self) -> &SpotRef {
         self.reference.get().expect("a Spot is reserved before it is made")
+    }
+
+    /// Whether that is its generation.
+    pub(super) fn is_of(&self, generation: u64) -> bool {
+        let reference = self.reference.get();
+        reference.is_some_and(|reference| reference.generation.get() == generation)
     }
 
     pub(super) fn lane(&self) -> &Owner<SpotJob> {

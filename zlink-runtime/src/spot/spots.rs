@@ -191,8 +191,7 @@ impl Inner {
     /// Another host has released that Spot: nothing of it runs here any more.
     fn was_taken(self: &Arc<Self>, record: &SpotRecord) {
         let object = self.object(&record.id);
-        let same = |object: &Arc<Object>| object.record().is_some_and(|own| own.generation == record.generation);
-        if let Some(object) = object.filter(same) {
+        if let Some(object) = object.filter(|object| object.is_taken(record.generation)) {
             tracing::warn!(target: "zlink::spot", event_id = "zlink.spot.taken", spot = %record.id, "another host has taken a Spot of this one");
             self.remove(&object);
             let text = "the Spot was taken from its host, which could not prove that it lives";

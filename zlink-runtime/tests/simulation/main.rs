@@ -10,6 +10,7 @@ mod once;
 mod order;
 mod rest;
 mod slow;
+mod spots;
 mod stored;
 mod storm;
 mod terminal;

@@ -34,6 +34,7 @@ mod multicast;
 mod others;
 mod outward;
 mod pressure;
+mod races;
 mod resent;
 mod routes;
 mod stores;

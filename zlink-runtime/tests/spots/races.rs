@@ -1,0 +1,138 @@
+//! What a store that loses or delays answers can do to a Spot that is being made: each was found by a storm over Spots.
+
+use std::time::Duration;
+
+use zlink_runtime::error::Execution;
+use zlink_runtime::location::{Fault, Operation};
+use zlink_runtime::rt::SpotCreated;
+
+use crate::arena::*;
+use crate::kit::*;
+
+/// The store knows that it is Ready before its owner does: whoever has read that is served, once its owner knows it too.
+///
+/// REQ: SP-083, SP-050, LS-100
+#[tokio::test(start_paused = true)]
+async fn what_was_found_ready_is_not_refused_by_an_owner_that_waits_for_its_own_answer() -> Tested {
+    for placement in PLACEMENTS {
+        let (cluster, world, host) = placed(placement, 70).await?;
+        let faults = cluster.store_faults("owner");
+        faults.next(Operation::Write, None);
+        faults.next(Operation::Write, Fault::DelayAnswer(Duration::from_secs(2)));
+        let making = tokio::spawn(room_spots(&host).get_or_create("one", text("x")).into_future());
+        world.until("initialize one").await;
+        cluster.advance(Duration::from_millis(100)).await;
+        let found = room_spots(&host).get_or_create("one", text("y")).await?;
+        assert!(matches!(found, SpotCreated::Existing(_)), "{found:?}");
+        assert!(!making.is_finished(), "its owner has no answer yet");
+        let one = room_spots(&host).of("one");
+        one.say(text("early")).await?;
+        assert_eq!(look(&one, "lines").await?, "x,early");
+        assert!(room_spots(&host).close(found.reference().unwrap()).await?);
+        making.await??;
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// A reservation whose answer was lost, and which others have taken since, makes nothing.
+///
+/// REQ: LS-033, LS-036, LS-100
+#[tokio::test(start_paused = true)]
+async fn a_reservation_that_was_taken_before_its_host_heard_of_it_runs_no_factory() -> Tested {
+    let (cluster, world, host) = placed(Placement::Remote, 71).await?;
+    let faults = cluster.store_faults("owner");
+    faults.cut();
+    faults.next(Operation::Write, Fault::LostAnswer);
+    let rooms = room_spots(&host);
+    let asked = rooms
+        .get_or_create("one", text("first"))
+        .timeout(Duration::from_secs(2));
+    assert_eq!(asked.await.unwrap_err().execution(), Execution::Unknown);
+    serves(&cluster, &world, "other");
+    cluster.start("other").await?;
+    cluster.advance(Duration::from_secs(30)).await;
+    let (one, _) = room(&cluster.host("other"), "one", "second").await?;
+    assert_eq!(world.count("create one on other"), 1, "{:?}", world.log());
+    faults.heal();
+    cluster.advance(Duration::from_secs(30)).await;
+    assert_eq!(world.count("create one on owner"), 0, "{:?}", world.log());
+    assert_eq!(look(&one, "lines").await?, "second");
+    cluster.shutdown().await?;
+    Ok(())
+}
+
+/// What is being made when its host is cut off, and taken meanwhile, is not made any further.
+///
+/// REQ: LS-033, LS-036
+#[tokio::test(start_paused = true)]
+async fn a_factory_whose_reservation_was_taken_goes_no_further() -> Tested {
+    let (cluster, world, host) = placed(Placement::Remote, 72).await?;
+    world.holds("create");
+    let making = tokio::spawn(room_spots(&host).get_or_create("one", text("first")).into_future());
+    world.until("held in create").await;
+    cluster.store_faults("owner").cut();
+    serves(&cluster, &world, "other");
+    cluster.start("other").await?;
+    cluster.advance(Duration::from_secs(30)).await;
+    world.open_build(2);
+    let (one, _) = room(&cluster.host("other"), "one", "second").await?;
+    let initialized = world.count("initialize one");
+    cluster.store_faults("owner").heal();
+    cluster.advance(Duration::from_secs(30)).await;
+    assert_eq!(
+        (initialized, world.count("initialize one")),
+        (1, 1),
+        "{:?}",
+        world.log()
+    );
+    assert_eq!(look(&one, "lines").await?, "second");
+    assert!(making.await?.is_err(), "nothing was made for it");
+    cluster.shutdown().await?;
+    Ok(())
+}
+
+/// Whoever stops while something of a create may have run does not say that nothing has.
+///
+/// REQ: SP-056
+#[tokio::test(start_paused = true)]
+async fn a_create_that_a_stopping_host_gives_up_may_have_run() -> Tested {
+    let (cluster, world, host) = placed(Placement::Remote, 73).await?;
+    world.holds("create");
+    let making = tokio::spawn(room_spots(&host).get_or_create("one", text("x")).into_future());
+    world.until("held in create").await;
+    cluster.stop("caller").await?;
+    let error = making.await?.unwrap_err();
+    assert_eq!(error.execution(), Execution::Unknown, "{error}");
+    world.open_build(1);
+    cluster.shutdown().await?;
+    Ok(())
+}
+
+/// What closes when its host is cut off, and is taken meanwhile, does not even end there.
+///
+/// REQ: LS-033, LS-036
+#[tokio::test(start_paused = true)]
+async fn a_close_under_way_of_what_was_taken_goes_no_further() -> Tested {
+    let (cluster, world, host) = placed(Placement::Remote, 81).await?;
+    let (one, spot) = room(&host, "one", "x").await?;
+    one.say(text("gate")).await?;
+    world.until("say waits").await;
+    cluster.store_faults("owner").cut();
+    cluster.advance(Duration::from_secs(5)).await;
+    let closing = tokio::spawn(
+        room_spots(&host)
+            .close(&spot)
+            .timeout(Duration::from_secs(2))
+            .into_future(),
+    );
+    cluster.advance(Duration::from_secs(20)).await;
+    assert!(closing.await?.is_err());
+    assert!(room_spots(&host).release(&spot).await?);
+    world.open(1);
+    cluster.store_faults("owner").heal();
+    cluster.advance(Duration::from_secs(40)).await;
+    assert_eq!(world.count("closing one"), 0, "{:?}", world.log());
+    cluster.shutdown().await?;
+    Ok(())
+}

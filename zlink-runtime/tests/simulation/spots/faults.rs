@@ -27,9 +27,9 @@ pub(crate) fn strike(world: &Arc<World>) {
             come_back(world, name);
         }
         3 if cluster.is_running(name) => {
-            let world = world.clone();
+            let (world, stopping) = (world.clone(), world.stop(name));
             tokio::spawn(async move {
-                world.stop(name).await;
+                stopping.await;
                 come_back(&world, name);
             });
         }

@@ -125,12 +125,14 @@ impl World {
         self.history.has_ended(&self.rid(name));
     }
 
-    /// Stops a node in order.
-    pub(crate) async fn stop(&self, name: &'static str) {
-        let (rid, stopping) = (self.rid(name), self.cluster.stop(name));
-        // Work that does not end within its drain time is ended by force; that is no fault here.
-        let _ = stopping.await;
-        self.history.has_ended(&rid);
+    /// Stops a node in order. From here on it does not run.
+    pub(crate) fn stop(&self, name: &'static str) -> impl Future<Output = ()> + use<> {
+        let (rid, stopping, history) = (self.rid(name), self.cluster.stop(name), self.history.clone());
+        async move {
+            // Work that does not end within its drain time is ended by force; that is no fault here.
+            let _ = stopping.await;
+            history.has_ended(&rid);
+        }
     }
 
     pub(crate) fn running(&self) -> Vec<&'static str> {

@@ -104,7 +104,9 @@ const SCHEMAS: [&str; 9] = [
 
 /// Those of clients in other languages, which have the wire within them.
 fn for_clients() -> impl Iterator<Item = &'static str> {
-    SCHEMAS.into_iter().filter(|schema| *schema != "schemas/zlink/wire.yaml")
+    SCHEMAS
+        .into_iter()
+        .filter(|schema| *schema != "schemas/zlink/wire.yaml")
 }
 
 #[test]

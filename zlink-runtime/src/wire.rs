@@ -368,6 +368,7 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
+    #[inline]
     fn call(&mut self, to_channel: bool, flags: u16, operation: u32) -> Result<Call, &'static str> {
         let mut call = self.head(to_channel, flags, operation)?;
         call.payload = self.rest();
@@ -375,6 +376,7 @@ impl Parts<'_> {
     }
 
     /// The same without what follows.
+    #[inline]
     fn head(&mut self, to_channel: bool, flags: u16, operation: u32) -> Result<Call, &'static str> {
         if flags & REQUIRED_FLAGS & !KNOWN_FLAGS != 0 {
             return Err("the record has a required flag that is unknown here");

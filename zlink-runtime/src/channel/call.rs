@@ -182,7 +182,8 @@ impl Parts {
 
     #[inline]
     fn exchange(self, timeout: Option<Duration>) -> Result<Exchange, Box<ArgumentError>> {
-        match self.refused.into_iter().flatten().next() {
+        let [of_timeout, of_metadata] = self.refused;
+        match of_timeout.or(of_metadata) {
             Some(refused) => Err(refused),
             None => Ok(Exchange::new(self.way, self.method, self.metadata, timeout)),
         }

@@ -1,6 +1,7 @@
 //! What a handler is told beside its message. It must not offer anything that only a Spot may do.
 
 use std::fmt;
+use std::num::NonZeroU64;
 use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
@@ -61,7 +62,8 @@ pub(super) struct Turn {
     pub(super) entry: Arc<Entry>,
     /// Encoded; checked before the turn began.
     pub(super) metadata: Bytes,
-    pub(super) correlation: Option<u64>,
+    /// Of a request; none has 0.
+    pub(super) correlation: Option<NonZeroU64>,
     /// Made once somebody asks for it.
     pub(super) scope: OnceLock<Box<HandlerScope>>,
     /// Dies with the turn. Made once somebody calls from it.
@@ -82,7 +84,7 @@ impl Turn {
     }
 
     pub(super) fn correlation(&self) -> Option<CorrelationId> {
-        self.correlation.map(CorrelationId)
+        self.correlation.map(|correlation| CorrelationId(correlation.get()))
     }
 
     /// Alive as long as this turn.

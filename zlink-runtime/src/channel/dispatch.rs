@@ -22,8 +22,11 @@ pub(super) trait Dispatch<T>: Send + Sync {
     ///
     /// # Errors
     /// Where the payload is not the expected message. No handler ran.
-    fn start(&self, turn: T, payload: &[u8], reply: Option<ReplyTo>) -> Result<BoxFuture<'static, ()>, Refusal>;
+    fn start(&self, turn: T, payload: &[u8], reply: Option<ReplyTo>) -> Begun;
 }
+
+/// A handler's future, or why there is none. Two words, and so returned in registers.
+pub(super) type Begun = Result<BoxFuture<'static, ()>, Box<Refusal>>;
 
 /// A delivery that did not become a turn, and who must hear of it.
 pub(crate) struct Refusal {
@@ -99,14 +102,14 @@ where
     R: Message,
     F: for<'a> Call<'a, H, T, Q, Reply = R>,
 {
-    fn start(&self, turn: T, payload: &[u8], reply: Option<ReplyTo>) -> Result<BoxFuture<'static, ()>, Refusal> {
+    fn start(&self, turn: T, payload: &[u8], reply: Option<ReplyTo>) -> Begun {
         let request = match decode::<Q>(payload, &self.packet) {
             Ok(request) => request,
-            Err(error) => return Err(Refusal { error, reply }),
+            Err(error) => return Err(Box::new(Refusal { error, reply })),
         };
         let Some(reply) = reply else {
             let error = Error::not_executed(ErrorKind::ProtocolError, "a request has no reply route");
-            return Err(Refusal { error, reply: None });
+            return Err(Box::new(Refusal { error, reply: None }));
         };
         let (handler, call) = (self.handler.clone(), self.call);
         let (reply, packet) = (Some(reply), self.packet.clone());
@@ -148,10 +151,10 @@ where
     M: Message,
     F: for<'a> Call<'a, H, T, M, Reply = ()>,
 {
-    fn start(&self, turn: T, payload: &[u8], reply: Option<ReplyTo>) -> Result<BoxFuture<'static, ()>, Refusal> {
+    fn start(&self, turn: T, payload: &[u8], reply: Option<ReplyTo>) -> Begun {
         let message = match decode::<M>(payload, &self.packet) {
             Ok(message) => message,
-            Err(error) => return Err(Refusal { error, reply }),
+            Err(error) => return Err(Box::new(Refusal { error, reply })),
         };
         let (handler, call, packet) = (self.handler.clone(), self.call, self.packet.clone());
         if turn.is_filtered() {

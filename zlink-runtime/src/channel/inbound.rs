@@ -36,6 +36,7 @@ pub(crate) fn deadline(at: Instant, timeout_ms: Option<u32>) -> Option<Instant> 
     timeout_ms.map(|millis| at + Duration::from_millis(u64::from(millis)))
 }
 
+use job::CalledBy;
 pub(crate) use job::{CallJob, problem};
 
 /// The queue of one channel, or of a node.
@@ -226,7 +227,6 @@ impl Inbound {
 
     /// Puts a call in its handler's queue, or answers why not.
     fn call(&self, from: Origin<'_>, record: Bytes, call: wire::Call, permit: Permit, at: Instant) {
-        let reply = call.correlation.map(|correlation| from.reply(correlation));
         let request = call.correlation.is_some();
         let Some(entry) = self.entry(&record, &call).filter(|entry| entry.handlers.has(request)) else {
             let what = if request { "request" } else { "message" };
@@ -234,6 +234,7 @@ impl Inbound {
                 ErrorKind::NotFound,
                 format!("the target has no handler for that {what}"),
             );
+            let reply = call.correlation.map(|correlation| from.reply(correlation));
             return refuse(
                 &self.drops,
                 "no_handler",
@@ -241,27 +242,30 @@ impl Inbound {
                 Refusal { error, reply },
             );
         };
-        let source = from.rid();
         let deadline = deadline(at, call.timeout_ms);
         let flow = flow::is_traced().then(|| Box::new(Flow::of_record(call.flow.of(&record))));
         if let Some(flow) = &flow {
             tracing::debug!(
                 target: "zlink::flow", phase = "received", surface = entry.handlers.surface(),
                 channel_name = entry.channel_name(), mesh_name = entry.mesh_name(), packet_name = %entry.packet,
-                source_rid = %source, correlation_id = call.correlation.map(CorrelationId::shown), flow_id = %flow.id,
+                source_rid = %from.rid(), correlation_id = call.correlation.map(CorrelationId::shown), flow_id = %flow.id,
                 flow_origin = %flow.origin
             );
         }
         let flow_id = flow.as_ref().map(|flow| flow.id);
+        let caller = match (call.correlation, &entry.handlers) {
+            (Some(correlation), _) => CalledBy::Waiting(from.reply(correlation)),
+            (None, Handlers::Node(..)) => CalledBy::Node(from.route()),
+            (None, Handlers::Channel(..)) => CalledBy::Anyone,
+        };
         let job = CallJob {
             entry: entry.clone(),
-            source: matches!(entry.handlers, Handlers::Node(..)).then(|| source.clone()),
             record,
             metadata: call.metadata,
             content_type: call.content_type,
             payload: call.payload,
             deadline,
-            reply,
+            caller,
             flow,
         };
         if let Err(Rejected { kind, job, permit }) = entry.queue.admit(job, permit) {
@@ -273,7 +277,7 @@ impl Inbound {
                 entry.handlers.surface(),
                 Refusal {
                     error,
-                    reply: job.reply,
+                    reply: job.caller.reply(),
                 },
             );
         } else if let Some(flow_id) = flow_id {
@@ -388,12 +392,15 @@ impl Origin<'_> {
         }
     }
 
-    fn reply(&self, correlation: u64) -> ReplyTo {
-        let route = match self {
+    fn route(&self) -> ReplyRoute {
+        match self {
             Origin::Link(peer) => ReplyRoute::Link((*peer).clone()),
             Origin::Own(own) => ReplyRoute::Local((*own).clone()),
-        };
-        ReplyTo::new(route, correlation)
+        }
+    }
+
+    fn reply(&self, correlation: u64) -> ReplyTo {
+        ReplyTo::new(self.route(), correlation)
     }
 }
 

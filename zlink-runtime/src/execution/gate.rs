@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::Job;
 use super::place::Hand;
 use super::queue::Phase;
-use super::run::{Last, Next};
+use super::run::{Held, Last, Next};
 use crate::permit::Permit;
 use crate::sync::{Mutex, lock};
 
@@ -64,7 +64,9 @@ impl<J: Job> Inner<J> {
         if becomes {
             self.ready.push(self.clone());
         }
-        waits.into_iter().for_each(Waker::wake);
+        if !waits.is_empty() {
+            waits.into_iter().for_each(Waker::wake);
+        }
     }
 
     /// The turn at `place` was woken.
@@ -75,7 +77,7 @@ impl<J: Job> Inner<J> {
     }
 
     /// Settles what became of the last turn and picks the next, in one section. `entered` is the first call of a run,
-    /// `spent` asks to leave, `permit` is what the last turn has to give on.
+    /// `spent` asks to leave, `permit` is what the last turn has to give on. The job of a start is then among what is `held`.
     pub(super) fn next(
         self: &Arc<Self>,
         last: Last,
@@ -83,14 +85,14 @@ impl<J: Job> Inner<J> {
         spent: bool,
         entered: bool,
         now: Instant,
-        hand: &mut Option<Hand<J>>,
+        held: &mut Held<J>,
     ) -> Next<J> {
         let mut guard = lock(&self.state);
         let state = &mut *guard;
         if entered {
             state.ready = false;
         }
-        let waits = Self::settle(state, last, hand);
+        let waits = Self::settle(state, last, &mut held.hand);
         let unused = match (permit, last) {
             (Some(permit), Last::Ended { owner, .. } | Last::Parked { owner, .. }) => state.hand_on(owner, permit),
             (permit, _) => (permit, None),
@@ -98,10 +100,10 @@ impl<J: Job> Inner<J> {
         let next = if spent {
             Next::Leave
         } else {
-            self.pick(state, hand, now)
+            self.pick(state, held, now)
         };
         if let Next::Leave = next {
-            if let Some(hand) = hand.take() {
+            if let Some(hand) = held.hand.take() {
                 state.places.put_back(hand.slot.index());
             }
             if let (false, Last::Ended { owner, .. }) = (self.roomy, last)
@@ -141,25 +143,25 @@ impl<J: Job> Inner<J> {
     }
 
     #[inline(always)]
-    fn pick(self: &Arc<Self>, state: &mut State<J>, hand: &mut Option<Hand<J>>, now: Instant) -> Next<J> {
+    fn pick(self: &Arc<Self>, state: &mut State<J>, held: &mut Held<J>, now: Instant) -> Next<J> {
         // In turns, so that turns that wake themselves and jobs that flood in cannot starve each other.
         let woken_first = state.woken_first;
         state.woken_first = !woken_first;
         if woken_first && let Some(place) = state.woken.pop_front() {
-            return state.go_on(place, hand);
+            return state.go_on(place, &mut held.hand);
         }
         if state.holders < self.turns {
             if let Some(place) = state.doomed.pop() {
                 state.holders += 1;
-                return state.go_on(place, hand);
+                return state.go_on(place, &mut held.hand);
             }
-            let next = state.start(hand, now, self);
+            let next = state.start(held, now, self);
             if !matches!(next, Next::Leave) {
                 return next;
             }
         }
         match state.woken.pop_front() {
-            Some(place) => state.go_on(place, hand),
+            Some(place) => state.go_on(place, &mut held.hand),
             None => Next::Leave,
         }
     }

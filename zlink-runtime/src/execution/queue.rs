@@ -61,10 +61,13 @@ pub(super) struct Queue<J: Job> {
 }
 
 /// What a gate runs next for an owner.
-pub(super) enum Taken<J> {
-    Job(J, Option<Permit>),
+pub(super) enum Taken {
+    Job,
     Resume(u32),
 }
+
+/// Where the worker of a gate gets the job that starts: jobs are large, and this way one is moved once.
+pub(super) type Work<J> = Option<Entry<J>>;
 
 impl<J: Job> Queue<J> {
     pub(super) fn new(serial: u32, claims: bool, phase: Phase) -> Self {
@@ -155,29 +158,31 @@ impl<J: Job> Queue<J> {
         }
     }
 
-    /// Takes what may start now, as [`is_ready`](Self::is_ready) said of the lane.
+    /// Takes what may start now, as [`is_ready`](Self::is_ready) said of the lane; a job goes into `work`.
     #[inline(always)]
-    pub(super) fn take(&mut self, lane: Lane) -> Option<Taken<J>> {
+    pub(super) fn take(&mut self, lane: Lane, work: &mut Work<J>) -> Option<Taken> {
         if let Some(place) = self.resume.take() {
             return Some(Taken::Resume(place));
         }
-        let (job, permit) = match lane {
-            Lane::Lifecycle => (self.lifecycle.pop_front()?, None),
+        match lane {
+            Lane::Lifecycle => *work = Some(Entry::Work(self.lifecycle.pop_front()?, None)),
             Lane::Application => match self.application.front() {
-                Some(Entry::Work(_, Some(_))) if self.phase == Phase::Open => match self.application.pop_front()? {
-                    Entry::Work(job, permit) => (job, permit),
-                    Entry::Resume(_) | Entry::Barrier => return None,
-                },
+                Some(Entry::Work(_, Some(_))) if self.phase == Phase::Open => {
+                    // Nothing is in there, and where the compiler sees that, it drops nothing and moves once.
+                    if work.is_none() {
+                        *work = self.application.pop_front();
+                    }
+                }
                 _ => return self.take_resume(),
             },
-        };
+        }
         self.active += 1;
         self.busy = self.claims;
-        Some(Taken::Job(job, permit))
+        Some(Taken::Job)
     }
 
     /// Whatever keeps jobs back, turns that have begun go on.
-    fn take_resume(&mut self) -> Option<Taken<J>> {
+    fn take_resume(&mut self) -> Option<Taken> {
         let is_resume = |entry: &Entry<J>| matches!(entry, Entry::Resume(_));
         let at = self.application.iter().position(is_resume)?;
         let Some(Entry::Resume(place)) = self.application.remove(at) else {

@@ -5,16 +5,15 @@ use std::task::{Context, Poll};
 
 use super::gate::{Inner, Run};
 use super::place::Hand;
+use super::queue::{Entry, Work};
 use super::slot::Slot;
 use super::worker::Budget;
 use super::{Abandoned, Job, Turn, guarded};
-use crate::permit::Permit;
 
 /// What a worker does next for a gate.
 pub(super) enum Next<J: Job> {
+    /// The job is with the worker.
     Start {
-        job: J,
-        permit: Option<Permit>,
         owner: u32,
         /// The next job of this owner waits for the permit.
         hands_on: bool,
@@ -26,6 +25,14 @@ pub(super) enum Next<J: Job> {
         stopped: bool,
     },
     Leave,
+}
+
+/// What a worker has in its hands from one pick to the next.
+pub(super) struct Held<J: Job> {
+    /// A place that was used and is free, or one for the job that starts.
+    pub(super) hand: Option<Hand<J>>,
+    /// The job that starts.
+    pub(super) work: Work<J>,
 }
 
 /// What became of the turn that a worker had last.
@@ -46,28 +53,32 @@ pub(super) enum Last {
 
 impl<J: Job> Run for Inner<J> {
     fn run(self: Arc<Self>, budget: &mut Budget<'_>) {
-        let (mut hand, mut last, mut handed) = (None, Last::Nothing, None);
+        let (mut last, mut handed) = (Last::Nothing, None);
+        let mut held = Held { hand: None, work: None };
         let mut entered = true;
         loop {
             let spent = !entered && budget.is_spent();
             let now = budget.now();
-            match self.next(last, handed.take(), spent, std::mem::take(&mut entered), now, &mut hand) {
+            let entered = std::mem::take(&mut entered);
+            match self.next(last, handed.take(), spent, entered, now, &mut held) {
                 Next::Leave => return,
-                Next::Start {
-                    job,
-                    permit,
-                    owner,
-                    hands_on,
-                } => {
-                    budget.begin(|| job.name());
-                    let turn = guarded(|| job.start(now));
+                Next::Start { owner, hands_on } => {
+                    budget.begin(|| name(&held.work));
+                    let mut permit = None;
+                    let turn = guarded(|| match held.work.take() {
+                        Some(Entry::Work(job, with)) => {
+                            permit = with;
+                            job.start(now)
+                        }
+                        _ => None,
+                    });
                     match permit {
                         Some(permit) if hands_on => handed = Some(permit.hand_on()),
                         Some(permit) => permit.start(),
                         None => {}
                     }
                     last = match turn {
-                        Ok(Some(turn)) => poll(turn, owner, &mut hand),
+                        Ok(Some(turn)) => poll(turn, owner, &mut held.hand),
                         Ok(None) => Last::Ended { owner, panicked: false },
                         Err(_) => Last::Ended { owner, panicked: true },
                     };
@@ -76,13 +87,13 @@ impl<J: Job> Run for Inner<J> {
                     last = match slot.take() {
                         None => Last::Nothing,
                         Some(turn) => {
-                            hand = Some(Hand::new(slot));
+                            held.hand = Some(Hand::new(slot));
                             budget.begin(|| turn.name());
                             if stopped {
                                 drop(guarded(|| turn.abandon(Abandoned::Stopped)));
                                 Last::Ended { owner, panicked: false }
                             } else {
-                                poll(turn, owner, &mut hand)
+                                poll(turn, owner, &mut held.hand)
                             }
                         }
                     };
@@ -92,17 +103,32 @@ impl<J: Job> Run for Inner<J> {
     }
 }
 
+/// What people call the job that starts.
+fn name<J: Job>(work: &Work<J>) -> String {
+    match work {
+        Some(Entry::Work(job, _)) => job.name(),
+        _ => String::new(),
+    }
+}
+
 /// Polls a turn in the place at hand. A turn that waits keeps the place.
-fn poll<J: Job>(mut turn: J::Turn, owner: u32, hand: &mut Option<Hand<J>>) -> Last {
+fn poll<J: Job>(turn: J::Turn, owner: u32, hand: &mut Option<Hand<J>>) -> Last {
     let Some(place) = hand else { return Last::Nothing };
-    let poll = guarded(|| turn.poll(&mut Context::from_waker(&place.waker)));
-    match poll {
-        // What it leaves behind is dropped before the gate is free.
-        Ok(Poll::Ready(())) => Last::Ended {
-            owner,
-            panicked: guarded(|| drop(turn)).is_err(),
-        },
-        Ok(Poll::Pending) => {
+    let mut turn = Some(turn);
+    let poll = guarded(|| {
+        let poll = match &mut turn {
+            Some(turn) => turn.poll(&mut Context::from_waker(&place.waker)),
+            None => Poll::Ready(()),
+        };
+        if poll.is_ready() {
+            // What it leaves behind is dropped before the gate is free.
+            drop(turn.take());
+        }
+        poll
+    });
+    match (poll, turn) {
+        (Ok(_), None) => Last::Ended { owner, panicked: false },
+        (Ok(_), Some(turn)) => {
             let yielded = turn.has_yielded();
             let woken = place.slot.park(turn);
             let place = place.slot.index();
@@ -114,8 +140,10 @@ fn poll<J: Job>(mut turn: J::Turn, owner: u32, hand: &mut Option<Hand<J>>) -> La
                 yielded,
             }
         }
-        Err(text) => {
-            drop(guarded(|| turn.abandon(Abandoned::Panicked(text))));
+        (Err(text), turn) => {
+            if let Some(turn) = turn {
+                drop(guarded(|| turn.abandon(Abandoned::Panicked(text))));
+            }
             Last::Ended { owner, panicked: true }
         }
     }

@@ -117,7 +117,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         let connect = mesh.connect.clone();
         let max_record = mesh.registered.socket.max_message;
         let (role, objects) = (mesh.registered.role, mesh.registered.objects.clone());
-        let rid_prefix = mesh.registered.rid_prefix.clone().unwrap_or_else(|| "node".to_owned());
+        let rid_prefix = mesh.rid_prefix.clone();
         let mesh = ground.mesh(mesh).await;
         let path = MeshPath {
             name: mesh.name.clone(),

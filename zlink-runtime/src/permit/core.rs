@@ -12,7 +12,7 @@ use super::limits::PermitLimits;
 use super::word::Word;
 use super::{Closed, Flow, HostPermits, PermitStatus};
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use crate::sync::{Mutex, lock};
+use crate::sync::{Mutex, MutexGuard, lock};
 
 /// A place in the queue of waiting sources; a smaller one waits longer.
 pub(super) type Ticket = u64;
@@ -73,8 +73,11 @@ pub(super) struct Granted {
 struct Wakes(Vec<Waker>);
 
 impl Drop for Wakes {
+    #[inline]
     fn drop(&mut self) {
-        self.0.drain(..).for_each(Waker::wake);
+        if !self.0.is_empty() {
+            std::mem::take(&mut self.0).into_iter().for_each(Waker::wake);
+        }
     }
 }
 
@@ -279,25 +282,37 @@ impl Core {
         self.settle(&mut lock(&self.slow), &mut wakes);
     }
 
+    #[inline]
     pub(super) fn give_back(&self, granted: Granted, queued: u32) {
         let Granted { count, lent } = granted;
-        let step = |word: Word| Some((word.give_back(count, queued, &self.limits), ()));
-        let mut wakes = Wakes::default();
-        let mut slow = if lent {
-            // The word is slow while it is lent, so that nobody takes it for one of the others in between.
-            let mut slow = lock(&self.slow);
-            slow.lent -= count;
-            self.step(step);
-            slow
-        } else {
-            let Some((old, new, ())) = self.step(step) else { return };
-            if !new.slow() && old.paused() == new.paused() {
-                return;
-            }
-            lock(&self.slow)
+        if lent {
+            return self.give_back_lent(count, queued);
+        }
+        let Some((old, new, ())) = self.step(|word| Some((word.give_back(count, queued, &self.limits), ()))) else {
+            return;
         };
+        if new.slow() || old.paused() != new.paused() {
+            self.given_back(lock(&self.slow));
+        }
+    }
+
+    #[cold]
+    fn give_back_lent(&self, count: u32, queued: u32) {
+        // The word is slow while it is lent, so that nobody takes it for one of the others in between.
+        let mut slow = lock(&self.slow);
+        slow.lent -= count;
+        self.step(|word| Some((word.give_back(count, queued, &self.limits), ())));
+        self.given_back(slow);
+    }
+
+    /// What follows from it, where somebody waits or the flow changes.
+    #[inline(never)]
+    fn given_back(&self, slow: MutexGuard<'_, Slow>) {
+        let (mut wakes, mut slow) = (Wakes::default(), slow);
         self.hand_on(&mut slow, &mut wakes);
         self.settle(&mut slow, &mut wakes);
+        // Wakes outside the lock.
+        drop(slow);
     }
 
     /// Grants what is free to those that wait, the oldest first; of the reserve, the oldest of those that may have it.

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::channel::{Found, Intent, SpotTo};
 use crate::clock;
 use crate::error::{Error, ErrorKind};
-use crate::id::{Generation, MeshName, Rid, SpotId, SpotKind, SpotType};
+use crate::id::{Generation, MeshName, Rid, SpotId, SpotKind, SpotRef, SpotType};
 use crate::limit::ACTIVATION_TIME;
 use crate::location::{AuthorityError, OwnerId, Removal, Resolved, Revision, SpotRecord, SpotState};
 use crate::message::codec;
@@ -208,7 +208,7 @@ impl Inner {
                 (Resolved::Failed(error), _) => return Err(failed(&error)),
                 (Resolved::Unavailable(record), Some(_)) if record.state == SpotState::Creating => {
                     // Its host died while it made it: once that is proved, the ID is free.
-                    match self.authority.release(&record.reference()).await {
+                    match self.release(&record.reference()).await {
                         Ok(Removal::OwnerAlive) => return Err(unavailable(&record)),
                         Ok(_) => {}
                         Err(error) => return Err(failed(&error)),
@@ -315,9 +315,12 @@ impl Inner {
     ) -> Result<Place, Error> {
         let mut known = false;
         let mut candidates: Vec<(Place, u64)> = Vec::new();
+        let now = clock::now();
+        let dead = self.counted_out.lock();
         let mut consider = |rid: &Rid, lifecycle, weight: u16| {
             known = true;
-            if weight > 0 && !refused.contains(rid) {
+            let is_dead = dead.get(rid).is_some_and(|until| now < *until);
+            if weight > 0 && !is_dead && !refused.contains(rid) {
                 let rid = rid.clone();
                 candidates.push((Place { rid, lifecycle }, u64::from(weight)));
             }
@@ -345,7 +348,10 @@ impl Inner {
             }
         }
         let mesh = home.mesh.as_str();
-        let (kind, text) = if known {
+        let (kind, text) = if known && !self.fence.is_open() {
+            let text = "this host cannot prove that it lives now, and no other takes new Spots of the type".to_owned();
+            (ErrorKind::Unavailable, text)
+        } else if known {
             let text = format!("no node of mesh {mesh:?} takes new Spots of the type {stable_type} now");
             (ErrorKind::CapacityExceeded, text)
         } else {
@@ -353,6 +359,20 @@ impl Inner {
             (ErrorKind::NotFound, text)
         };
         Err(Error::not_executed(kind, text))
+    }
+
+    /// Takes away what a dead host has. Its node gets no new Spots from here on: the list of nodes shows its death a moment
+    /// later.
+    pub(super) async fn release(&self, reference: &SpotRef) -> Result<Removal, AuthorityError> {
+        let removal = self.authority.release(reference).await?;
+        if removal == Removal::Removed {
+            let now = clock::now();
+            let until = now + 3 * self.fence.lease().config().timing.poll_interval;
+            let mut dead = self.counted_out.lock();
+            dead.retain(|_, until| now < *until);
+            dead.insert(reference.node.clone(), until);
+        }
+        Ok(removal)
     }
 
     /// Whether new Spots may be made here.

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use crate::channel::{DropCounts, Drops, Filters, Objects, Outbound};
 use crate::error::{Error, ErrorKind};
@@ -98,6 +99,8 @@ pub(super) struct Inner {
     pub(super) routes: Mutex<RouteCache<SpotId, Known>>,
     /// Those that this host has sent a first message to, and where.
     pub(super) activating: Mutex<HashMap<SpotId, super::find::Activating>>,
+    /// Nodes whose hosts were just proved dead, and until when the list of nodes may not show it.
+    pub(super) counted_out: Mutex<HashMap<Rid, Instant>>,
     pub(super) subscribers: Subscribers,
     pub(super) fanout: Fanout,
     pub(super) drops: Drops,
@@ -123,6 +126,7 @@ impl Spots {
             table: Mutex::default(),
             routes: Mutex::new(RouteCache::new(config.route_age, ROUTE_CACHE_ROUTES)),
             activating: Mutex::default(),
+            counted_out: Mutex::default(),
             subscribers: Subscribers::default(),
             fanout,
             drops: Drops::default(),

@@ -110,6 +110,9 @@ pub(crate) fn call(out: &mut Vec<u8>, head: &CallHead<'_>) {
             );
         }
     }
+    if flags == 0 && operation != NAMED && !matches!(head.to, To::Spot { .. }) {
+        return;
+    }
     if let OperationRef::Named { channel, packet } = head.operation {
         short(out, channel.as_bytes());
         short(out, packet.as_bytes());

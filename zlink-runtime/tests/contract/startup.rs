@@ -79,8 +79,8 @@ async fn endpoints_of_nodes_are_checked() {
         refuses(mesh(|m| m.listen(any)), place, "advertise").await;
         refuses(mesh(|m| m.listen(any).advertise("0.0.0.0")), place, "no peer can dial").await;
     }
-    refuses(mesh(|m| m.connect("tcp://127.0.0.1:0")), place, "names no one place").await;
-    refuses(mesh(|m| m.connect("tcp://0.0.0.0:7001")), place, "names no one place").await;
+    refuses(mesh(|m| m.connect("tcp://127.0.0.1:0")), place, "can only be bound").await;
+    refuses(mesh(|m| m.connect("tcp://0.0.0.0:7001")), place, "can only be bound").await;
     refuses(mesh(|m| m.connect("nonsense")), place, "nonsense").await;
     refuses(mesh(|m| m.connect_to("tcp://127.0.0.1:7001", [])), place, "RID").await;
     let twice = mesh(|m| {
@@ -274,7 +274,7 @@ async fn client_server_channels_need_roles_and_endpoints() {
     refuses(
         channel(|c| c.client(ORDERS).connect("tcp://127.0.0.1:0")),
         "orders",
-        "names no one place",
+        "can only be bound",
     )
     .await;
     let alone = channel(|c| c.client(ORDERS).connect("tcp://127.0.0.1:7001"))

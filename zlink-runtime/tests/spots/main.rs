@@ -24,6 +24,7 @@ mod wait;
 use wait::until;
 
 mod around;
+mod clocks;
 mod direct;
 mod instance;
 mod life;
@@ -31,5 +32,6 @@ mod multicast;
 mod others;
 mod outward;
 mod pressure;
+mod resent;
 mod routes;
 mod stores;

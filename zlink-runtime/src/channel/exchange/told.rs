@@ -61,6 +61,9 @@ impl Exchange {
 
     /// Who was selected, for whoever looks: the caller is never told.
     pub(super) fn note_target(&self, route: &Route) {
+        if self.traced.is_none() {
+            return;
+        }
         let rid = route.rid();
         let path = match &self.way.target {
             Target::Channel(path) => Some(path),

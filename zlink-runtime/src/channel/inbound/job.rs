@@ -1,6 +1,7 @@
 //! A call from the queue to its end: what waits there, what it becomes, and what is said where it cannot. It must not know
 //! which link it came over.
 
+use std::num::NonZeroU64;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
@@ -12,59 +13,147 @@ use crate::execution::{self, Abandoned, Job};
 use crate::id::Rid;
 use crate::message::CONTENT_TYPE;
 use crate::message::metadata::MetadataView;
+use crate::permit::Permit;
 use crate::transport::BoxFuture;
 use crate::wire::Span;
 
 use super::super::context::{ChannelTurn, NodeTurn, Turn};
 use super::super::dispatch::Refusal;
 use super::super::flow::{Entered, Flow};
-use super::super::reply::ReplyTo;
+use super::super::reply::{ReplyRoute, ReplyTo};
 use super::{Entry, Handlers, refuse};
 
 /// A call that waits in its queue.
 pub(crate) struct CallJob {
     pub(super) entry: Arc<Entry>,
-    pub(super) source: Option<Rid>,
     pub(super) record: Bytes,
     pub(super) metadata: Span,
     pub(super) content_type: Span,
     pub(super) payload: Span,
     pub(super) deadline: Option<Instant>,
-    /// Of a request.
-    pub(super) reply: Option<ReplyTo>,
+    pub(super) caller: CalledBy,
     /// Where somebody traces.
     pub(super) flow: Option<Box<Flow>>,
+}
+
+/// A job is moved from hand to hand some ten times, and beyond this each of them is a call of `memcpy`.
+const _: () = assert!(size_of::<CallJob>() + size_of::<Option<Permit>>() <= 128);
+
+/// Who called, as far as anybody asks.
+pub(super) enum CalledBy {
+    /// Of a message to a channel nobody asks.
+    Anyone,
+    /// A node, with a message to this one.
+    Node(ReplyRoute),
+    /// Somebody who waits for an answer.
+    Waiting(ReplyTo),
+}
+
+impl CalledBy {
+    /// Whom an answer is due.
+    pub(super) fn reply(self) -> Option<ReplyTo> {
+        match self {
+            Self::Waiting(reply) => Some(reply),
+            Self::Anyone | Self::Node(_) => None,
+        }
+    }
+
+    fn waits(&self) -> bool {
+        matches!(self, Self::Waiting(_))
+    }
+
+    /// Which node it was, where that is known.
+    fn source(&self) -> Option<&Rid> {
+        match self {
+            Self::Anyone => None,
+            Self::Node(route) => Some(route.rid()),
+            Self::Waiting(reply) => reply.source(),
+        }
+    }
 }
 
 impl Job for CallJob {
     type Turn = CallTurn;
 
-    fn start(mut self, now: Instant) -> Option<CallTurn> {
-        if self.deadline.is_some_and(|deadline| deadline <= now) {
+    fn start(self, now: Instant) -> Option<CallTurn> {
+        let Self {
+            entry,
+            record,
+            metadata,
+            content_type,
+            payload,
+            deadline,
+            caller,
+            flow,
+        } = self;
+        if deadline.is_some_and(|deadline| deadline <= now) {
             // Its caller has ended it; an answer would find nobody.
-            if let Some(reply) = self.reply {
+            if let CalledBy::Waiting(reply) = caller {
                 reply.too_late();
             }
             return None;
         }
-        let is_request = self.reply.is_some();
-        let flow = self.flow.take();
-        match self.begin() {
-            (entry, Ok(running)) => running.map(|running| CallTurn {
+        let source = match &entry.handlers {
+            Handlers::Node(..) => caller.source().cloned(),
+            Handlers::Channel(..) => None,
+        };
+        let reply = caller.reply();
+        let is_request = reply.is_some();
+        let nothing_beside = metadata.is_empty() && content_type.is_empty();
+        let problem = || problem(metadata.of(&record), content_type.of(&record));
+        let begun = match if nothing_beside { None } else { problem() } {
+            Some(problem) => {
+                let error = Error::not_executed(ErrorKind::ProtocolError, problem);
+                Some(Err(Box::new(Refusal { error, reply })))
+            }
+            None => {
+                let request = reply.is_some();
+                let turn = Turn {
+                    entry: entry.clone(),
+                    metadata: if metadata.is_empty() {
+                        Bytes::new()
+                    } else {
+                        metadata.share(&record)
+                    },
+                    correlation: reply.as_ref().and_then(|reply| NonZeroU64::new(reply.correlation())),
+                    scope: OnceLock::new(),
+                    running: OnceLock::new(),
+                };
+                let payload = payload.of(&record);
+                // Written out: what a closure captures is moved once more.
+                match (&entry.handlers, source) {
+                    (Handlers::Channel(channel, handlers), _) => match handlers.get(request) {
+                        Some(dispatch) => {
+                            let channel = channel.clone();
+                            Some(dispatch.start(ChannelTurn { turn, channel }, payload, reply))
+                        }
+                        None => None,
+                    },
+                    (Handlers::Node(mesh, handlers), Some(source)) => handlers.get(request).map(|dispatch| {
+                        let mesh = mesh.clone();
+                        dispatch.start(NodeTurn { turn, mesh, source }, payload, reply)
+                    }),
+                    (Handlers::Node(..), None) => None,
+                }
+            }
+        };
+        match begun {
+            Some(Ok(running)) => Some(CallTurn {
                 traced: flow.map(|flow| Box::new((entry.span(*flow), *flow))),
                 running,
                 entry,
                 is_request,
             }),
-            (entry, Err(refusal)) => {
-                refuse(&entry.drops, "decode_error", entry.handlers.surface(), refusal);
+            Some(Err(refusal)) => {
+                refuse(&entry.drops, "decode_error", entry.handlers.surface(), *refusal);
                 None
             }
+            None => None,
         }
     }
 
     fn name(&self) -> String {
-        self.entry.name(self.reply.is_some())
+        self.entry.name(self.caller.waits())
     }
 
     fn abandon(self) {
@@ -75,7 +164,7 @@ impl Job for CallJob {
             self.entry.handlers.surface(),
             Refusal {
                 error,
-                reply: self.reply,
+                reply: self.caller.reply(),
             },
         );
     }
@@ -119,53 +208,6 @@ impl execution::Turn for CallTurn {
             target: "zlink::dispatch", event_id = "zlink.dispatch_error", surface = self.entry.handlers.surface(),
             packet_name = %self.entry.packet, outcome = "failed", reason, action, text
         );
-    }
-}
-
-impl CallJob {
-    /// Makes the handler's future; `None` where no handler is there.
-    fn begin(self) -> (Arc<Entry>, Result<Option<BoxFuture<'static, ()>>, Refusal>) {
-        let Self {
-            entry,
-            source,
-            record,
-            metadata,
-            content_type,
-            payload,
-            deadline: _,
-            reply,
-            flow: _,
-        } = self;
-        if let Some(problem) = problem(metadata.of(&record), content_type.of(&record)) {
-            let error = Error::not_executed(ErrorKind::ProtocolError, problem);
-            return (entry, Err(Refusal { error, reply }));
-        }
-        let turn = Turn {
-            entry: entry.clone(),
-            metadata: if metadata.is_empty() {
-                Bytes::new()
-            } else {
-                metadata.share(&record)
-            },
-            correlation: reply.as_ref().map(ReplyTo::correlation),
-            scope: OnceLock::new(),
-            running: OnceLock::new(),
-        };
-        let payload = payload.of(&record);
-        let request = reply.is_some();
-        let started = match (&entry.handlers, source) {
-            (Handlers::Channel(channel, handlers), _) => handlers.get(request).map(|dispatch| {
-                let channel = channel.clone();
-                dispatch.start(ChannelTurn { turn, channel }, payload, reply)
-            }),
-            (Handlers::Node(mesh, handlers), Some(source)) => handlers.get(request).map(|dispatch| {
-                let mesh = mesh.clone();
-                dispatch.start(NodeTurn { turn, mesh, source }, payload, reply)
-            }),
-            (Handlers::Node(..), None) => None,
-        };
-        let started = started.transpose();
-        (entry, started)
     }
 }
 

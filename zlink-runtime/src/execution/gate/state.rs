@@ -14,7 +14,7 @@ use crate::execution::Job;
 use crate::execution::lane::{Chooser, Lane};
 use crate::execution::place::{Hand, Places, Stand};
 use crate::execution::queue::{Phase, Queue, Taken};
-use crate::execution::run::Next;
+use crate::execution::run::{Held, Next};
 use crate::limit::{OWNER_JOBS, OWNER_TIME};
 use crate::permit::{Backlog, Permit};
 
@@ -229,7 +229,7 @@ impl<J: Job> State<J> {
 
     /// Begins or continues a turn for which the gate is free.
     #[inline(always)]
-    pub(super) fn start(&mut self, hand: &mut Option<Hand<J>>, now: Instant, gate: &Arc<Inner<J>>) -> Next<J> {
+    pub(super) fn start(&mut self, held: &mut Held<J>, now: Instant, gate: &Arc<Inner<J>>) -> Next<J> {
         let fronts = [self.front(Lane::Application), self.front(Lane::Lifecycle)];
         let Some(lane) = self.chooser.pick(fronts[0].is_some(), fronts[1].is_some()) else {
             return Next::Leave;
@@ -240,7 +240,7 @@ impl<J: Job> State<J> {
         let Some(queue) = self.queue(owner) else {
             return Next::Leave;
         };
-        let Some(taken) = queue.take(lane) else {
+        let Some(taken) = queue.take(lane, &mut held.work) else {
             return Next::Leave;
         };
         let hands_on = queue.hands_on();
@@ -249,19 +249,14 @@ impl<J: Job> State<J> {
         }
         self.holders += 1;
         match taken {
-            Taken::Resume(place) => self.go_on(place, hand),
-            Taken::Job(job, permit) => {
-                let hand = hand.get_or_insert_with(|| self.places.take(gate));
+            Taken::Resume(place) => self.go_on(place, &mut held.hand),
+            Taken::Job => {
+                let hand = held.hand.get_or_insert_with(|| self.places.take(gate));
                 if let Some(place) = self.places.get(hand.slot.index()) {
                     place.used = true;
                     place.owner = owner;
                 }
-                Next::Start {
-                    job,
-                    permit,
-                    owner,
-                    hands_on,
-                }
+                Next::Start { owner, hands_on }
             }
         }
     }

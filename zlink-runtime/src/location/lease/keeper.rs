@@ -321,9 +321,10 @@ impl Keeper {
         let mut stopping = self.shared.stopping.subscribe();
         while !failed && *stopping.borrow_and_update() == Stopping::No {
             tokio::select! {
+                biased;
+                changed = stopping.changed() => if changed.is_err() { break },
                 () = tokio::time::sleep_until(self.due), if !self.own.is_fenced() => self.step().await,
                 () = self.shared.wake.notified(), if !self.own.is_fenced() => self.step().await,
-                changed = stopping.changed() => if changed.is_err() { break },
             }
         }
         let releases = matches!(*stopping.borrow(), Stopping::No | Stopping::Release);

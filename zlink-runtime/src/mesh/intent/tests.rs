@@ -17,7 +17,7 @@ use crate::transport::{
     Acceptor, BoxFuture, Held, Lane, Lanes, Link, LinkStats, Listener, Offer, Peer, Record, Refused, Sink, SocketType,
     Transport,
 };
-use crate::wire::RecordKind;
+use crate::wire;
 
 /// Dials succeed, and every link is answered with the record that is set.
 #[derive(Clone, Debug, Default)]

@@ -396,15 +396,11 @@ impl Reader {
         let mut grant = if more > 0 { self.source.try_acquire(more) } else { None };
         let (mut handed, at) = (0, Instant::now());
         self.rotation.begin(at);
+        let all = ordinary == count;
         while handed < count && !(handed > 0 && self.rotation.is_spent()) {
             let mut permit = None;
-            if ordinary > 0
-                && self
-                    .inbox
-                    .waiting()
-                    .next()
-                    .is_some_and(|record| self.needs_permit(record))
-            {
+            let next = || self.inbox.waiting().next();
+            if ordinary > 0 && (all || next().is_some_and(|record| self.needs_permit(record))) {
                 permit = self.permit.take().or_else(|| grant.as_mut()?.take());
                 if permit.is_none() {
                     break;

@@ -73,7 +73,7 @@ fn the_wire_in_typescript_is_generated_from_its_schema() {
 #[test]
 fn the_typescript_output_is_checked_in() {
     let templates = Templates::new(typescript::TEMPLATES, &[]).expect("the templates are right");
-    let mut schemas: Vec<Schema> = SCHEMAS.iter().map(|schema| load(schema)).collect();
+    let mut schemas: Vec<Schema> = for_clients().map(load).collect();
     // Words of the language as names.
     schemas.push(load("schemas/tests/class.yaml"));
     let written = typescript::generate(&schemas, &templates).expect("the generator has no bug");
@@ -101,6 +101,13 @@ const SCHEMAS: [&str; 9] = [
     "schemas/tests/order.yaml",
     "zlink-codegen/tests/schemas/every_type.yaml",
 ];
+
+/// Those of clients in other languages, which have the wire within them.
+fn for_clients() -> impl Iterator<Item = &'static str> {
+    SCHEMAS
+        .into_iter()
+        .filter(|schema| *schema != "schemas/zlink/wire.yaml")
+}
 
 #[test]
 fn the_rust_output_is_checked_in() {
@@ -152,7 +159,7 @@ fn the_wire_in_python_is_generated_from_its_schema() {
 fn the_python_output_is_checked_in() {
     let templates = Templates::new(python::TEMPLATES, &[]).expect("the templates are right");
     let words = ["schemas/tests/python_words.yaml"];
-    let schemas: Vec<Schema> = SCHEMAS.iter().chain(&words).map(|schema| load(schema)).collect();
+    let schemas: Vec<Schema> = for_clients().chain(words).map(load).collect();
     let written = python::generate(&schemas, &templates).expect("the templates are right");
     let mut tree = Tree::default();
     for (path, content) in written.iter() {

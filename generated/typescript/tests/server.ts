@@ -6,8 +6,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Router } from "zeromq";
 
 import { PATIENCE, until } from "./kit.js";
-import { Hello, NodeState, ObjectRole, RecordKind, Reject, Topology, Update } from "../src/zlink_wire.js";
-import type { HelloInput, RejectReason } from "../src/zlink_wire.js";
+import { Hello, NodeState, ObjectRole, RecordKind, Reject, Topology, Update } from "../src/zlink/wire.js";
+import type { HelloInput, RejectReason } from "../src/zlink/wire.js";
 
 /** Asks whether a link stands at the client, too: an attempt may fail there after it was admitted. */
 const STANDS = 1n;

@@ -8,7 +8,7 @@ import * as words from "../src/class.js";
 import * as obstacles from "../src/obstacles.js";
 import { Metadata } from "../src/zlink/index.js";
 import type { MessageType, MetadataKey } from "../src/zlink/index.js";
-import { RecordKind } from "../src/zlink_wire.js";
+import { RecordKind } from "../src/zlink/wire.js";
 import { until } from "./kit.js";
 import { Server } from "./server.js";
 

@@ -50,8 +50,22 @@ impl Templates {
     /// Takes the `built_in` ones, and those of one's `own` in their place or beside them.
     ///
     /// # Errors
-    /// The first template that is none.
+    /// The first template that is none. Also where templates of one's own take the place of no built-in one, so that all
+    /// of them would be for nothing.
     pub fn new(built_in: BuiltIn, own: &[Own]) -> Result<Self, Error> {
+        let replaces = |own: &Own| built_in.iter().any(|(name, _)| *name == own.name);
+        if let Some(first) = own.first()
+            && !own.iter().any(replaces)
+        {
+            let names: Vec<_> = built_in.iter().map(|(name, _)| *name).collect();
+            return Err(Error {
+                place: Some((first.shown.clone(), None)),
+                message: format!(
+                    "takes the place of no template of this language; they are {}",
+                    names.join(", ")
+                ),
+            });
+        }
         let mut tera = Tera::new();
         // Files of programs, never HTML.
         tera.autoescape_on(Vec::<&str>::new());

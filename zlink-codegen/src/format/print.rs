@@ -17,6 +17,9 @@ pub(super) fn print(tree: &Tree<'_>) -> String {
     };
     let first = tree.leaves.first().copied().unwrap_or(tree.text.len());
     printer.above(first.min(tree.root.first()), 0);
+    if matches!(&tree.root.shape, Shape::Map { .. } | Shape::List { .. }) {
+        printer.anchor(&tree.root, 0);
+    }
     match &tree.root.shape {
         Shape::Map { .. } | Shape::List { .. } => printer.collection(&tree.root, 0),
         _ => printer.inline_line(&tree.root, 0),
@@ -137,7 +140,7 @@ impl<'t, 's> Printer<'t, 's> {
                 }
                 self.below(node, items.last(), items.first(), indent);
             }
-            Shape::Word(_) | Shape::Block(_) => {}
+            Shape::Word(_) | Shape::Block { .. } => {}
         }
     }
 
@@ -191,9 +194,9 @@ impl<'t, 's> Printer<'t, 's> {
                 self.folded(text, indent + STEP);
                 self.behind(value.end, indent);
             }
-            Shape::Block(text) => {
+            Shape::Block { raw, lead } => {
                 self.out.push(' ');
-                self.block(text, indent + STEP);
+                self.block(raw, *lead, indent + STEP);
             }
             Shape::List { .. } | Shape::Map { .. } => {
                 self.behind(entry.key.end, indent + STEP);
@@ -205,8 +208,20 @@ impl<'t, 's> Printer<'t, 's> {
     /// A value on lines of its own.
     fn value_at(&mut self, value: &Node<'s>, indent: usize) {
         match (&value.shape, self.fits(value, indent)) {
-            (Shape::Map { .. } | Shape::List { .. }, None) => self.collection(value, indent),
+            (Shape::Map { .. } | Shape::List { .. }, None) => {
+                self.anchor(value, indent);
+                self.collection(value, indent);
+            }
             _ => self.inline_line(value, indent),
+        }
+    }
+
+    /// The anchor of a collection on lines of its own, and what stands behind it.
+    fn anchor(&mut self, value: &Node<'s>, indent: usize) {
+        if !value.prefix.is_empty() {
+            self.out.extend(std::iter::repeat_n(' ', indent));
+            self.out.push_str(value.prefix);
+            self.behind(value.start, indent);
         }
     }
 
@@ -217,7 +232,13 @@ impl<'t, 's> Printer<'t, 's> {
                 self.out.push_str(&text);
                 self.behind(value.end, indent);
             }
-            (Shape::Block(text), None) => self.block(text, indent),
+            (Shape::Block { raw, lead }, None) => {
+                if !value.prefix.is_empty() {
+                    self.out.push_str(value.prefix);
+                    self.out.push(' ');
+                }
+                self.block(raw, *lead, indent);
+            }
             (Shape::Word(text), None) => {
                 self.folded(text, indent);
                 self.behind(value.end, indent);
@@ -239,10 +260,21 @@ impl<'t, 's> Printer<'t, 's> {
         }
     }
 
-    /// A block scalar, whose indentation is that of its first line.
-    fn block(&mut self, text: &str, indent: usize) {
-        let mut lines = text.split('\n');
-        self.out.push_str(lines.next().unwrap_or_default().trim_end());
+    /// A block scalar, whose text is one step further in than what it belongs to.
+    fn block(&mut self, raw: &str, lead: usize, indent: usize) {
+        let mut lines = raw.split('\n');
+        let header = lines.next().unwrap_or_default().trim_end();
+        let (marks, rest) = header.split_at(header.find(' ').unwrap_or(header.len()));
+        // Where it says how far in it is, that is how far in it is now.
+        let step = |c: char| {
+            if c.is_ascii_digit() {
+                char::from_digit(STEP as u32, 10).unwrap_or(c)
+            } else {
+                c
+            }
+        };
+        self.out.extend(marks.chars().map(step));
+        self.out.push_str(rest);
         self.out.push('\n');
         let lines: Vec<&str> = lines.map(|line| line.trim_end_matches('\r')).collect();
         let first = lines
@@ -250,11 +282,14 @@ impl<'t, 's> Printer<'t, 's> {
             .find(|line| !line.trim().is_empty())
             .copied()
             .unwrap_or_default();
-        let old = first.len() - first.trim_start_matches(' ').len();
-        let used = lines
-            .iter()
-            .rposition(|line| !line.trim().is_empty())
-            .map_or(0, |at| at + 1);
+        let old = (first.len() - first.trim_start_matches(' ').len()).saturating_sub(lead);
+        let used = lines.iter().rposition(|line| !line.trim().is_empty());
+        let used = match (marks.contains('+'), lines.split_last()) {
+            // Every line counts; the last is no line, but the end of the one before.
+            (true, Some((last, _))) if last.trim().is_empty() => lines.len() - 1,
+            (true, _) => lines.len(),
+            (false, _) => used.map_or(0, |at| at + 1),
+        };
         for line in lines.iter().take(used) {
             let line = line.get(old..).unwrap_or_default();
             self.line(indent, line);
@@ -276,7 +311,7 @@ impl<'t, 's> Printer<'t, 's> {
         };
         let scalar = match &value.shape {
             Shape::Word(_) => true,
-            Shape::Block(_) => false,
+            Shape::Block { .. } => false,
             // What is empty has no line to put a comment on: it comes behind.
             Shape::List { items, .. } => items.is_empty(),
             Shape::Map { entries, .. } => entries.is_empty(),
@@ -298,7 +333,7 @@ fn inline(value: &Node<'_>, out: &mut String) -> bool {
             out.push_str(text);
             !text.contains('\n')
         }
-        Shape::Block(_) => false,
+        Shape::Block { .. } => false,
         Shape::List { items, flow } => {
             out.push('[');
             let whole = items.iter().enumerate().all(|(at, item)| {

@@ -30,7 +30,7 @@ pub(super) struct Node<'s> {
     pub(super) start: usize,
     /// The byte after it.
     pub(super) end: usize,
-    /// Anchor and tag, as written.
+    /// Its anchor, as written.
     pub(super) prefix: &'s str,
     pub(super) shape: Shape<'s>,
 }
@@ -38,8 +38,13 @@ pub(super) struct Node<'s> {
 pub(super) enum Shape<'s> {
     /// A scalar on one line or several, or an alias, as written. Empty where there is nothing.
     Word(Cow<'s, str>),
-    /// A block scalar, from its `|` or `>` on.
-    Block(&'s str),
+    /// A block scalar.
+    Block {
+        /// From its `|` or `>` on.
+        raw: &'s str,
+        /// The spaces that its first line with words begins with, beyond its indentation.
+        lead: usize,
+    },
     List {
         flow: bool,
         items: Vec<Node<'s>>,
@@ -113,17 +118,20 @@ struct Open<'s> {
 impl<'s> Reader<'s> {
     fn event(&mut self, event: &Event<'_>, range: std::ops::Range<usize>) {
         match event {
-            Event::Scalar(_, ScalarStyle::Literal | ScalarStyle::Folded, ..) => {
+            Event::Scalar(value, ScalarStyle::Literal | ScalarStyle::Folded, anchor, _) => {
                 let start = self.header(range.start);
-                let prefix = self.prefix(start);
-                self.leaf(start, range.end, prefix, true);
+                let prefix = self.prefix(start, *anchor);
+                let first = value.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+                let lead = first.len() - first.trim_start_matches(' ').len();
+                self.leaf(start, range.end, prefix, Some(lead));
             }
-            Event::Scalar(..) | Event::Alias(_) | Event::UnresolvedAlias(_) => {
-                let prefix = self.prefix(range.start);
-                self.leaf(range.start, range.end, prefix, false);
+            Event::Scalar(_, _, anchor, _) => {
+                let prefix = self.prefix(range.start, *anchor);
+                self.leaf(range.start, range.end, prefix, None);
             }
-            Event::SequenceStart(style, ..) | Event::MappingStart(style, ..) => {
-                let prefix = self.prefix(range.start);
+            Event::Alias(_) | Event::UnresolvedAlias(_) => self.leaf(range.start, range.end, "", None),
+            Event::SequenceStart(style, anchor, _) | Event::MappingStart(style, anchor, _) => {
+                let prefix = self.prefix(range.start, *anchor);
                 self.open.push(Open {
                     start: range.start,
                     prefix,
@@ -159,16 +167,15 @@ impl<'s> Reader<'s> {
         }
     }
 
-    fn leaf(&mut self, start: usize, end: usize, prefix: &'s str, block: bool) {
+    fn leaf(&mut self, start: usize, end: usize, prefix: &'s str, block: Option<usize>) {
         let raw = self.text.get(start..end).unwrap_or_default();
         // What is empty stands nowhere.
         if !raw.is_empty() {
             self.leaves.push((start, end));
         }
-        let shape = if block {
-            Shape::Block(raw)
-        } else {
-            Shape::Word(Cow::Borrowed(raw.trim_end()))
+        let shape = match block {
+            Some(lead) => Shape::Block { raw, lead },
+            None => Shape::Word(Cow::Borrowed(raw.trim_end())),
         };
         self.finish(Node {
             start,
@@ -194,17 +201,19 @@ impl<'s> Reader<'s> {
         before.rfind(['|', '>']).unwrap_or(start)
     }
 
-    /// Anchor and tag between the last leaf or bracket and a value.
-    fn prefix(&self, start: usize) -> &'s str {
+    /// The anchor between the last leaf or bracket and a value, where it has one; tags are no part of the language.
+    fn prefix(&self, start: usize, anchor: usize) -> &'s str {
+        if anchor == 0 {
+            return "";
+        }
         let from = self.leaves.last().map_or(0, |(_, end)| *end).min(start);
         let gap = self.text.get(from..start).unwrap_or_default();
-        let gap = gap.split('#').next().unwrap_or_default();
-        let open = gap.rfind(['[', '{', ',']).map_or(0, |at| at + 1);
-        let gap = gap.get(open..).unwrap_or_default();
-        gap.find(['&', '!'])
-            .and_then(|at| gap.get(at..))
-            .unwrap_or_default()
-            .trim_end()
+        // Names of anchors hold neither space nor bracket, and a comment before it may hold anything.
+        let lines = gap.lines().map(|line| line.split(" #").next().unwrap_or_default());
+        let words = lines
+            .filter(|line| !line.trim_start().starts_with('#'))
+            .flat_map(|line| line.split([' ', '\t', '[', '{', ',']));
+        words.rev().find(|word| word.starts_with('&')).unwrap_or_default()
     }
 }
 

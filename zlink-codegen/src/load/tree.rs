@@ -41,7 +41,7 @@ pub(crate) struct Entry {
 impl Node {
     /// Whether this is an empty value, as in `messages:` with nothing behind it.
     pub(crate) fn is_nothing(&self) -> bool {
-        matches!(&self.kind, Kind::Text(text) if text.plain && matches!(text.text.as_str(), "" | "~" | "null"))
+        matches!(&self.kind, Kind::Text(text) if text.plain && matches!(text.text.as_str(), "" | "~" | "null" | "Null" | "NULL"))
     }
 
     /// The value of a key, where this is a mapping that has it.

@@ -109,7 +109,7 @@ impl Reader<'_> {
         match find(entries, "zlink") {
             None => self.missing(top, "zlink", "write `zlink: 1`: the edition of the schema language"),
             Some(Entry { value, .. }) => match &value.kind {
-                Kind::Text(Text { text, .. }) if text == EDITION => {}
+                Kind::Text(Text { text, plain: true, .. }) if text == EDITION => {}
                 _ => {
                     let message = format!("this generator speaks edition {EDITION} of the schema language");
                     self.report(Diagnostic::new(Code::BadEdition, value.span, message).help("write `zlink: 1`"));

@@ -183,6 +183,15 @@ impl Reader<'_> {
             self.wrong_shape(node, &format!("{what} is a whole number"));
             return None;
         };
+        if !text.plain {
+            let item = Diagnostic::new(
+                Code::BadNumber,
+                node.span,
+                format!("{what} is a whole number, and this is text"),
+            );
+            self.report(item.help("write it without quotes"));
+            return None;
+        }
         let number = self.number(text, what, range)?;
         Some(Spanned {
             value: T::try_from(number).ok()?,

@@ -215,6 +215,11 @@ fn templates_of_ones_own_are_taken_and_their_mistakes_shown_with_their_line() {
 
     let ran = room.run(&args("rust"));
     assert_eq!(ran.code, 2, "rust has no templates");
+    // One that no template is called, or of another language, would be for nothing.
+    std::fs::remove_file(&wrong).expect("removable");
+    let ran = room.run(&args("typescript"));
+    let said = "package.py.tera: takes the place of no template of this language; they are namespace.ts.tera";
+    assert!(ran.code == 2 && ran.err.contains(said), "{}", ran.err);
     std::fs::remove_dir_all(room.file("mine")).expect("removable");
     let ran = room.run(&args("python"));
     assert_eq!(ran.code, 2);

@@ -50,6 +50,96 @@ fn verdicts(files: &[PathBuf]) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
+/// Ways to write a scalar, or nothing, that YAML readers take for one thing or another.
+const SPELLINGS: [&str; 34] = [
+    "",
+    "~",
+    "null",
+    "Null",
+    "\"null\"",
+    "0",
+    "\"0\"",
+    "1",
+    "'1'",
+    "-1",
+    "+1",
+    "007",
+    "1_000",
+    "0x10",
+    "0o7",
+    "1.0",
+    "1.5",
+    "1e2",
+    ".inf",
+    ".nan",
+    "true",
+    "\"true\"",
+    "True",
+    "false",
+    "no",
+    "'no'",
+    "\"\"",
+    "A",
+    "\"A\"",
+    "u8",
+    "2026-01-01",
+    "'a b'",
+    "[]",
+    "{}",
+];
+/// Where one may stand: `@` is its place in a schema that is right without it.
+const PLACES: [&str; 26] = [
+    "doc: @\n",
+    "imports: @\n",
+    "messages: { @: {} }\n",
+    "messages: { A: @ }\n",
+    "messages: { A: { doc: @ } }\n",
+    "messages: { A: { state: @ } }\n",
+    "messages: { A: { fields: @ } }\n",
+    "messages: { A: { fields: { @: { id: 0, type: u8 } } } }\n",
+    "messages: { A: { fields: { x: { id: @, type: u8 } } } }\n",
+    "messages: { A: { fields: { x: { id: 0, type: @ } } }, true: {}, no: {} }\n",
+    "messages: { A: { fields: { x: { id: 0, type: string, required: @ } } } }\n",
+    "messages: { A: { fields: { x: { id: 0, type: string, max: @ } } } }\n",
+    "messages: { A: { fields: { x: { id: 0, type: u8, since: @ } } } }\n",
+    "messages: { A: { reserved: { @: x } } }\n",
+    "messages: { A: { reserved: { 0: @ } } }\n",
+    "enums: { E: { type: i64, values: { unspecified: 0, x: @ } } }\n",
+    "enums: { E: { type: u8, values: { unspecified: @ } } }\n",
+    "enums: { E: { type: i64, values: { unspecified: 0 }, reserved: [@] } }\n",
+    "structs: { S: { x: @ } }\n",
+    "messages: { A: {} }\nunions: { U: { @: A } }\n",
+    "messages: { A: {}, true: {}, no: {} }\nunions: { U: { 1: @ } }\n",
+    "metadata: { @: { type: u8 } }\n",
+    "metadata: { k: { type: u8, relay: @ } }\n",
+    "messages: { A: {}, true: {}, no: {} }\nservices: { s: { methods: { m: { send: @ } } } }\n",
+    "messages: { A: {} }\nservices: { s: { methods: { @: { send: A, packet: p } } } }\n",
+    "messages: { A: {} }\nservices: { s: { methods: { m: { send: A, packet: @ } } } }\n",
+];
+
+#[test]
+fn whatever_is_written_in_a_place_the_json_schema_takes_what_check_takes() {
+    let room = Room::new();
+    let mut files = Vec::new();
+    for (at, place) in PLACES.iter().enumerate() {
+        for (which, spelling) in SPELLINGS.iter().enumerate() {
+            let text = format!("zlink: 1\nnamespace: a\nversion: 1\n{}", place.replace('@', spelling));
+            files.push(room.write(&format!("{at}-{which}.yaml"), text));
+        }
+    }
+    let (mut wrong, mut taken) = (Vec::new(), 0);
+    for (file, verdict) in files.iter().zip(verdicts(&files)) {
+        let right = room.run(&["check", &file.display().to_string()]).code == 0;
+        taken += usize::from(right);
+        if right && verdict != "ok" {
+            let text = std::fs::read_to_string(file).expect("it was written");
+            wrong.push(format!("{text}{verdict}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(taken > 150, "{taken} are right");
+}
+
 /// The codes whose examples are wrong by themselves, at one place, so that an editor can mark them.
 const SEEN: [&str; 21] = [
     "ZL0101", "ZL0102", "ZL0103", "ZL0104", "ZL0105", "ZL0106", "ZL0107", "ZL0108", "ZL0109", "ZL0201", "ZL0202",

@@ -29,6 +29,7 @@ mod direct;
 mod instance;
 mod life;
 mod multicast;
+mod orphans;
 mod others;
 mod outward;
 mod pressure;

@@ -11,6 +11,7 @@ BENCH  = $(CARGO) run --release --manifest-path bench/Cargo.toml --target-dir ta
 
 demo:
 	$(CARGO) run --release --quiet -p billing-demo
+	$(CARGO) run --release --quiet -p lobby
 
 test: check rust-test loom shuttle fuzz-seeds docs
 

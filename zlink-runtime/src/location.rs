@@ -71,7 +71,7 @@ pub use sqlite::{SqliteBlobStore, SqliteStore};
 pub use timing::LocationTiming;
 
 pub(crate) use authority::{
-    Authority, AuthorityError, CreationOutcome, Ended, Filter, Limits, Listed, OperationId, Reader, Removal,
+    Authority, AuthorityError, CreationOutcome, Ended, Filter, Limits, Listed, OperationId, Orphans, Reader, Removal,
     Reservation, Reserve, Reserving, Resolved, SpotRecord, SpotState, Terminal,
 };
 pub(crate) use blobs::{Blobs, Pointer};

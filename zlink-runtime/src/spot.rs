@@ -19,6 +19,7 @@ mod job;
 mod kind;
 mod manage;
 mod object;
+mod orphans;
 mod publish;
 mod shared;
 mod spots;

@@ -157,7 +157,10 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         spots
     });
     if let Some(Err(problem)) = match &spots {
-        Some(spots) => Some(spots.start_entries().await),
+        Some(spots) => {
+            spots.take_up().await;
+            Some(spots.start_entries().await)
+        }
         None => None,
     } {
         ground.mistakes.push(ConfigError::new("object_server", problem));

@@ -17,6 +17,7 @@ use crate::random::Random;
 
 mod capacity;
 mod change;
+mod orphans;
 mod query;
 mod reader;
 mod record;
@@ -26,6 +27,7 @@ mod tests;
 mod writer;
 
 pub(crate) use capacity::Limits;
+pub(crate) use orphans::Orphans;
 pub(crate) use query::{Filter, Listed};
 pub(crate) use reader::Reader;
 pub(crate) use record::{CreationOutcome, Ended, OperationId, Reserve, SpotRecord, SpotState, Terminal};

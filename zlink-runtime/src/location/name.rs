@@ -15,6 +15,8 @@ use crate::id::{Rid, SpotId, SpotKind, SpotType};
 
 /// What the key of every lease begins with.
 pub(crate) const LEASES: &str = "lease/";
+/// What the key begins with that names the last batch of an owner.
+pub(super) const WRITERS: &str = "writer/";
 
 /// One run of one host, as the store knows it: 16 random bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -42,7 +44,17 @@ impl OwnerId {
 
     /// The owner whose lease is there, if one is.
     pub(crate) fn of_lease(key: &Key) -> Option<Self> {
-        let digits = key.as_str().strip_prefix(LEASES)?.as_bytes();
+        // No other spelling of it is its key.
+        Self::after(LEASES, key).filter(|owner| owner.lease_key() == *key)
+    }
+
+    /// The owner whose last batch is named there, if one is.
+    pub(super) fn of_writer(key: &Key) -> Option<Self> {
+        Self::after(WRITERS, key).filter(|owner| owner.writer_key() == *key)
+    }
+
+    fn after(prefix: &str, key: &Key) -> Option<Self> {
+        let digits = key.as_str().strip_prefix(prefix)?.as_bytes();
         let mut bytes = [0; 16];
         if digits.len() != 2 * bytes.len() {
             return None;
@@ -50,14 +62,12 @@ impl OwnerId {
         for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
             *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
         }
-        let owner = Self(bytes);
-        // No other spelling of it is its key.
-        (owner.lease_key() == *key).then_some(owner)
+        Some(Self(bytes))
     }
 
     /// Names its last batch over authority: whoever reads it knows which of several attempts was applied.
     pub(super) fn writer_key(self) -> Key {
-        key(format!("writer/{self}"))
+        key(format!("{WRITERS}{self}"))
     }
 
     /// What every key in the index of what it owns begins with.

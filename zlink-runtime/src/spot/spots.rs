@@ -145,6 +145,7 @@ impl Spots {
             inner.runtime.spawn(inner.fence.clone().run()),
             inner.runtime.spawn(publishes.run(Arc::downgrade(&inner))),
             inner.runtime.spawn(Inner::evict(Arc::downgrade(&inner))),
+            inner.runtime.spawn(Inner::take_up(Arc::downgrade(&inner))),
         ];
         inner.tasks.lock().extend(tasks);
         let objects: Arc<dyn Objects> = inner.clone();

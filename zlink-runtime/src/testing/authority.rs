@@ -355,7 +355,7 @@ impl Owner {
     /// # Errors
     /// The store failed.
     pub async fn owned(&self) -> Result<Vec<Spot>, String> {
-        match self.authority.reader().mine(None).await {
+        match self.authority.reader().owned_by(self.lease.config().owner, None).await {
             Ok((records, _)) => Ok(records.into_iter().map(Spot).collect()),
             Err(error) => Err(error.to_string()),
         }

@@ -31,6 +31,7 @@ mod instance;
 mod large;
 mod life;
 mod multicast;
+mod orphans;
 mod others;
 mod outward;
 mod pressure;

@@ -6,7 +6,7 @@ use super::reader::{Reader, read};
 use super::record::SpotRecord;
 use crate::id::{MeshName, Rid, SpotKind, SpotType};
 use crate::limit::READ_KEYS;
-use crate::location::name::{self, SPOTS};
+use crate::location::name::{self, OwnerId, SPOTS};
 use crate::location::{Cursor, HostLease, Key, Page, Scan, Scanned, StoreError, within};
 
 /// Which Spots a page shows.
@@ -96,15 +96,15 @@ impl Reader {
         Ok(stored.and_then(|stored| Counts::read(&stored)).unwrap_or_default())
     }
 
-    /// The next Spots that this host owns by the index in the store, at most 1,000, and where to go on.
+    /// The next Spots that `owner` has by the index in the store, at most 1,000, and where to go on.
     ///
     /// # Errors
     /// The store failed, or a record cannot be read.
-    pub(crate) async fn mine(
+    pub(crate) async fn owned_by(
         &self,
+        owner: OwnerId,
         after: Option<Cursor>,
     ) -> Result<(Vec<SpotRecord>, Option<Cursor>), AuthorityError> {
-        let owner = self.lease.config().owner;
         let prefix = owner.index_prefix();
         let page = scan(&self.lease, &prefix, READ_KEYS, after).await?;
         let keys: Vec<_> = page
@@ -123,7 +123,12 @@ impl Reader {
     }
 }
 
-async fn scan(lease: &HostLease, prefix: &str, limit: usize, after: Option<Cursor>) -> Result<Page, StoreError> {
+pub(super) async fn scan(
+    lease: &HostLease,
+    prefix: &str,
+    limit: usize,
+    after: Option<Cursor>,
+) -> Result<Page, StoreError> {
     let mut scan = Scan::new(prefix, limit)?;
     if let Some(cursor) = after {
         scan = scan.after(cursor);

@@ -577,7 +577,12 @@ async fn pages_show_every_spot_once() {
         let distinct: std::collections::BTreeSet<_> = seen.iter().collect();
         assert_eq!((seen.len(), distinct.len()), (11, 11));
     }
-    let (mine, next) = host.authority.reader().mine(None).await.unwrap();
+    let (mine, next) = host
+        .authority
+        .reader()
+        .owned_by(host.lease.config().owner, None)
+        .await
+        .unwrap();
     assert_eq!((mine.len(), next), (11, None));
     assert!(host.authority.reader().page(&filter, 0, None).await.is_err());
 }

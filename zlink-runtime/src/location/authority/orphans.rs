@@ -1,0 +1,109 @@
+//! Looks for what nobody will end any more: creations that dead hosts have left, their Entry Spots, and reservations of
+//! this host that nobody here holds. A page of the store at a time; when the next one is due, its user says.
+//!
+//! What is Ready stays as it is: only whoever is asked to may release that.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use super::change::Change;
+use super::query::scan;
+use super::reader::read;
+use super::record::SpotState;
+use super::writer::Done;
+use super::{Authority, AuthorityError};
+use crate::id::{SpotId, SpotKind};
+use crate::limit::READ_KEYS;
+use crate::location::Cursor;
+use crate::location::name::{OwnerId, WRITERS};
+
+/// How far the looking has come.
+#[derive(Debug, Default)]
+pub(crate) struct Orphans {
+    /// Where the list of all who ever wrote goes on; `None` at its beginning.
+    after: Option<Cursor>,
+    /// Whose Spots are looked through next.
+    owners: VecDeque<OwnerId>,
+    /// Where those of the first of them go on.
+    place: Option<Cursor>,
+    /// Dead owners that have nothing to be ended: they can begin nothing, either.
+    done: BTreeSet<OwnerId>,
+}
+
+impl Orphans {
+    /// Looks at the next page, and ends what is to be ended; `holds` says which IDs this host makes a Spot of. Returns
+    /// whether all was looked through once. Dropping the future leaves what was begun to the next look.
+    ///
+    /// # Errors
+    /// The store failed, or this host's lease does not admit changes: the same page is next.
+    pub(crate) async fn step(
+        &mut self,
+        authority: &Authority,
+        holds: impl Fn(&SpotId) -> bool,
+    ) -> Result<bool, AuthorityError> {
+        match self.owners.front().copied() {
+            None => self.list(authority).await,
+            Some(owner) => self.look_through(authority, owner, holds).await,
+        }
+    }
+
+    /// The next page of those who ever wrote: whoever of them has no lease is dead, and whoever returns makes it anew.
+    async fn list(&mut self, authority: &Authority) -> Result<bool, AuthorityError> {
+        let lease = &authority.reader().lease;
+        let own = lease.config().owner;
+        let page = scan(lease, WRITERS, READ_KEYS, self.after.clone()).await?;
+        let owners: Vec<_> = page
+            .entries
+            .iter()
+            .filter_map(|(key, _)| OwnerId::of_writer(key))
+            .collect();
+        let keys: Vec<_> = owners.iter().map(|owner| owner.lease_key()).collect();
+        let leases = read(lease, &keys).await?;
+        for (owner, lease) in owners.into_iter().zip(leases) {
+            match lease {
+                Some(_) if owner != own => drop(self.done.remove(&owner)),
+                _ if self.done.contains(&owner) => {}
+                _ => self.owners.push_back(owner),
+            }
+        }
+        self.after = page.next;
+        Ok(self.after.is_none() && self.owners.is_empty())
+    }
+
+    async fn look_through(
+        &mut self,
+        authority: &Authority,
+        owner: OwnerId,
+        holds: impl Fn(&SpotId) -> bool,
+    ) -> Result<bool, AuthorityError> {
+        let reader = authority.reader();
+        let own = reader.lease.config().owner;
+        let (records, next) = reader.owned_by(owner, self.place.clone()).await?;
+        let mut is_dead = owner != own;
+        for record in records {
+            let is_creating = record.state == SpotState::Creating;
+            let change = match owner == own {
+                true if is_creating && !holds(&record.id) => Change::Abort(record.clone(), None),
+                false if is_creating || record.kind == SpotKind::Entry => Change::Release(record.clone(), None),
+                _ => continue,
+            };
+            match authority.shared().submit(change).await? {
+                Done::Removed => tracing::info!(
+                    target: "zlink::spot", event_id = "zlink.spot.orphan_removed", spot = %record.id, %owner,
+                    "what nobody would have ended is taken back"
+                ),
+                // It has come back.
+                Done::Alive => is_dead = false,
+                // Somebody else was first.
+                _ => {}
+            }
+        }
+        self.place = next;
+        if self.place.is_none() {
+            self.owners.pop_front();
+            if is_dead {
+                self.done.insert(owner);
+            }
+        }
+        Ok(self.owners.is_empty() && self.after.is_none())
+    }
+}

@@ -13,9 +13,7 @@ mod shape;
 mod state;
 mod write;
 
-#[cfg(feature = "cli")]
-pub(crate) use compare::compare_beside;
-pub(crate) use compare::{Change, compare, needs_version};
+pub(crate) use compare::{Change, compare_beside, needs_version};
 pub(crate) use contract::Contract;
 pub(crate) use lock::{damaged, read};
 pub(crate) use write::write;

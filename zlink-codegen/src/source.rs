@@ -115,10 +115,13 @@ impl Sources {
     /// Adds a file. Texts are bounded by `load`, far below 4 GiB.
     pub fn add(&mut self, path: impl Into<PathBuf>, text: impl Into<String>) -> FileId {
         let text = text.into();
+        // A line of YAML ends with LF, CR LF, or CR alone.
         let breaks = text
             .bytes()
-            .zip(1u32..)
-            .filter(|(byte, _)| *byte == b'\n')
+            .zip(text.bytes().skip(1).map(Some).chain([None]))
+            .zip(1u32..);
+        let breaks = breaks
+            .filter(|((byte, after), _)| *byte == b'\n' || *byte == b'\r' && *after != Some(b'\n'))
             .map(|(_, next)| next);
         let lines = std::iter::once(0).chain(breaks).collect();
         let id = FileId(u32::try_from(self.files.len()).unwrap_or(u32::MAX));
@@ -169,5 +172,15 @@ mod tests {
         assert_eq!(source.position(900), Position { line: 3, column: 1 });
         assert_eq!((source.line_start(1), source.line_end(1)), (0, 3));
         assert_eq!((source.line_start(2), source.line_end(2)), (5, 7));
+    }
+
+    #[test]
+    fn a_carriage_return_alone_ends_a_line() {
+        let mut sources = Sources::default();
+        let id = sources.add("a.yaml", "a\rb\r\r\nc\r");
+        let source = sources.get(id).expect("just added");
+        let starts: Vec<_> = (1..=5).map(|line| source.line_start(line)).collect();
+        assert_eq!(starts, [0, 2, 4, 6, 8]);
+        assert_eq!(source.position(6), Position { line: 4, column: 1 });
     }
 }

@@ -41,6 +41,7 @@ mod error;
 mod guarded;
 mod key;
 mod lease;
+mod losses;
 mod memory;
 mod name;
 mod probe;
@@ -69,8 +70,8 @@ pub use sqlite::{SqliteBlobStore, SqliteStore};
 pub use timing::LocationTiming;
 
 pub(crate) use authority::{
-    Authority, AuthorityError, CreationOutcome, Filter, Limits, Listed, OperationId, Reader, Removal, Reservation,
-    Reserve, Reserving, Resolved, SpotRecord, SpotState, Terminal,
+    Authority, AuthorityError, CreationOutcome, Ended, Filter, Limits, Listed, OperationId, Reader, Removal,
+    Reservation, Reserve, Reserving, Resolved, SpotRecord, SpotState, Terminal,
 };
 pub(crate) use guarded::Guarded;
 pub(crate) use lease::{HostLease, LeaseConfig, LeasePhase, LeaseSeen, LeaseWatch, Record, Standing};

@@ -44,7 +44,9 @@ pub(crate) trait Upcall: Send + Sync {
     fn record(&self, peer: &Arc<PeerLink>, record: Bytes, permit: Option<Permit>, at: Instant);
 
     /// The peers as they are now. A call with a lower `version` than one seen already is late and means nothing.
-    fn peers_changed(&self, version: u64, peers: &[PeerView]);
+    /// `elsewhere` is there where every endpoint that is dialled has answered that what is wanted is not there, and says
+    /// what they are instead.
+    fn peers_changed(&self, version: u64, peers: &[PeerView], elsewhere: Option<&str>);
 
     /// A link that was ready has ended.
     fn link_closed(&self, peer: &Arc<PeerLink>, reason: &CloseReason);

@@ -3,6 +3,7 @@
 //! Here a Spot is made, found, messaged, closed and fenced. Who owns it says the Location Store, by way of `location`;
 //! when its turns run, `execution`; how records travel, `channel` and below. It must not know Actors or sessions.
 
+mod anew;
 mod call;
 mod close;
 mod create;

@@ -116,7 +116,10 @@ class Ends(Case):
     async def test_an_endpoint_that_is_none_is_told_as_such(self) -> None:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            for wrong in ("tcp://127.0.0.1:port", "tcp://", f"ipc:///{'x' * 300}"):
+            for wrong in ("tcp://127.0.0.1:port", "tcp://", "tcp://127.0.0.1:0", "tcp://h:65536", "tcp://*:7", "http://h:7"):
+                with self.assertRaises(ArgumentError):
+                    InteropClient(wrong)
+            for wrong in (f"ipc:///{'x' * 300}", "tcp://no such host:7"):
                 client = await self.client(wrong, servers=0)
                 error = await self.fails(
                     client.ask(Order(number=1), timeout=0.3), ErrorKind.DEADLINE_EXCEEDED, Execution.NOT_EXECUTED, wrong
@@ -124,6 +127,26 @@ class Ends(Case):
                 self.assertNotIn("closed", str(error))
             gc.collect()
         self.assertEqual([str(it.message) for it in caught], [])
+
+    async def test_a_call_that_found_no_server_tells_what_hinders_each_endpoint(self) -> None:
+        gone = self.host()
+        gone.kill()
+        endpoints = (gone.endpoint, "tcp://no-such-host.invalid:7001")
+        client = await self.client(*endpoints, servers=0)
+        troubles = ["no connection was made"] * 2
+        await self.until("both fail", lambda: [it.trouble for it in client.servers()] == troubles)
+        text = "".join(f"; {endpoint}: no connection was made" for endpoint in endpoints)
+        await self.fails(
+            client.ask(Order(number=1), timeout=0.3), ErrorKind.DEADLINE_EXCEEDED, Execution.NOT_EXECUTED, text
+        )
+
+    async def test_a_channel_that_the_host_does_not_serve_is_not_waited_for(self) -> None:
+        host = self.host()
+        client = await self.client(host.endpoint, servers=0, channel="nobody", timeout=PATIENCE)
+        text = "the server refused: CHANNEL: this is channel \"interop\", not \"nobody\""
+        for call in (client.ask(Order(number=1)), client.tell(Order(number=2))):
+            await self.fails(call, ErrorKind.NOT_FOUND, Execution.NOT_EXECUTED, text)
+        self.assertEqual(host.seen(), [])
 
     async def test_what_no_hello_can_say_is_refused_at_once(self) -> None:
         for wrong in ("x" * 256, "\ud800"):

@@ -185,6 +185,30 @@ class Protocol(Case):
         await client.ready(timeout=PATIENCE)
         self.assertIsNone(client.servers()[0].trouble)
 
+    async def test_calls_wait_for_no_endpoint_that_is_something_else_until_it_is_right(self) -> None:
+        renamed, mesh = await self.server(), await self.server()
+        client = await self.client(renamed.endpoint, mesh.endpoint, servers=0, timeout=PATIENCE)
+        call = asyncio.create_task(client.ask(Order(number=1)))
+        send = asyncio.create_task(client.tell(Order(number=2)))
+        await renamed.hear_service(RecordKind.HELLO, Hello)
+        await renamed.say_service(RecordKind.REJECT, Reject(reason=RejectReason.CHANNEL, text="this is another channel"))
+        await self.until("it is heard", lambda: "another channel" in str(client.servers()[0].trouble))
+        self.assertFalse(call.done() or send.done(), "the other endpoint has not answered yet")
+        await mesh.hear_service(RecordKind.HELLO, Hello)
+        await mesh.say_service(RecordKind.REJECT, Reject(reason=RejectReason.TOPOLOGY, text="this is a mesh"))
+        for task in (call, send, asyncio.create_task(client.ask(Order(number=3)))):
+            error = await self.fails(task, ErrorKind.NOT_FOUND, Execution.NOT_EXECUTED, "CHANNEL: this is another channel")
+            self.assertIn("TOPOLOGY: this is a mesh", str(error))
+        # It goes on to ask, and who refuses for now may serve soon.
+        await mesh.hear_service(RecordKind.HELLO, Hello)
+        await mesh.say_service(RecordKind.REJECT, Reject(reason=RejectReason.NOT_SERVING, text="later"))
+        await self.until("it is heard", lambda: "later" in str(client.servers()[1].trouble))
+        call = asyncio.create_task(client.ask(Order(number=4)))
+        await mesh.admit()
+        head, _ = await mesh.hear_request()
+        await mesh.say(reply(head.correlation, encode(Answer(number=4))))
+        self.assertEqual((await call).number, 4)
+
     async def test_two_endpoints_of_one_server_make_one_link(self) -> None:
         one, two = await self.server(), await self.server()
         client = await self.client(one.endpoint, two.endpoint, servers=0)

@@ -502,7 +502,13 @@ rt::message! {
         outcome: CreationOutcome => inline(1, "outcome"),
         /// Of the object that was created, or would have been.
         generation: u64 => inline(2, "generation"),
-        /// What the application answered.
+        /// What the application answered, or what the error says.
         body: rt::Vec<u8> => bytes(3, "body").max(65536),
-    } slots [generation nonce body outcome]
+        /// Of the node that made it.
+        mesh: rt::String => string(4, "mesh").max(255),
+        /// The RID of that node.
+        node: rt::Vec<u8> => bytes(5, "node").max(255),
+        /// The kind of the error, where it failed.
+        error: u8 => inline(6, "error"),
+    } slots [generation nonce body mesh node outcome error]
 }

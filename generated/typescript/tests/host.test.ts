@@ -237,7 +237,7 @@ test("a full host pauses its clients: requests wait here, end by their own deadl
   const answers = await fill(host, client, numbers, ask);
   answers.push(...numbers.slice(AT_ONCE + QUEUED).map(ask));
   const hasty = await failsWith(client.ask(order(9999), { timeoutMs: 200 }), "DeadlineExceeded", "NotExecuted");
-  assert.match(hasty.message, /not sent/);
+  assert.match(hasty.message, /no room to send appeared in time/);
   assert.equal((await host.seen()).length, AT_ONCE);
   await host.release();
   assert.equal((await Promise.all(answers)).length, numbers.length);
@@ -277,11 +277,29 @@ test("a host ahead of its client: what was added is ignored or kept, and what do
   await failsWith(client.hurry(order(8), { timeoutMs: 30_000 }), "ProtocolError", "Unknown");
 });
 
-test("a channel that the host does not serve is refused, and shown", async () => {
+test("a channel that the host does not serve is refused, shown, and not waited for", async () => {
   const host = await start();
-  const channel = new Channel("nobody", { connect: host.endpoint });
-  ends.push(() => channel.close(0));
-  await until("the refusal", () => (channel.servers()[0]?.failure ?? "").includes("the server refused: this is channel"));
+  const options = { connect: host.endpoint, timeoutMs: PATIENCE };
+  const nobody = new interop.InteropClient(new Channel("nobody", options));
+  ends.push(() => nobody.close(0));
+  const what = 'the server refused: Channel: this is channel "interop", not "nobody"';
+  for (const call of [nobody.ask(order(1)), nobody.tell(order(2))]) {
+    const error = await failsWith(call, "NotFound", "NotExecuted");
+    assert.equal(error.message, `NotFound: no endpoint has a server of channel "nobody"; ${host.endpoint}: ${what}`);
+  }
+  assert.equal(nobody.channel.servers()[0]?.failure, what);
+  assert.deepEqual(await host.seen(), []);
+});
+
+test("a call that found no server tells what hinders each endpoint", async () => {
+  const gone = await start();
+  await gone.kill();
+  const endpoints = [gone.endpoint, "tcp://no-such-host.invalid:7001"];
+  const client = connect(endpoints);
+  await until("both fail", () => client.channel.servers().every(({ failure }) => failure === "no connection was made"));
+  const error = await failsWith(client.ask(order(1), { timeoutMs: 100 }), "DeadlineExceeded", "NotExecuted");
+  const why = endpoints.map((endpoint) => `; ${endpoint}: no connection was made`).join("");
+  assert.equal(error.message, `DeadlineExceeded: no server of channel "interop" was ready in time${why}`);
 });
 
 test("a Unix socket is an endpoint, too", async () => {

@@ -400,6 +400,34 @@ test("a refusal is shown, and asked about again", async () => {
   await until("the end", () => (third.channel.servers()[0]?.failure ?? "").includes("unknown reason"));
 });
 
+test("calls wait for no endpoint that is something else, until it is right", async () => {
+  let refuses = true;
+  const says = (reason: RejectReason, text: string): ServerOptions => ({
+    answer(hello) {
+      const it = reason === RejectReason.Topology ? mesh : renamed;
+      return refuses ? [service(RecordKind.Reject, Reject.encode({ reason, text }))] : [service(RecordKind.Admit, Hello.encode(it.admit(hello)))];
+    },
+  });
+  const renamed = await server(says(RejectReason.Channel, "this is another channel"));
+  const mesh = await server(says(RejectReason.Topology, "this is a mesh"));
+  const busy = await server({ answer: () => (refuses ? [service(RecordKind.Reject, Reject.encode({ reason: RejectReason.NotServing, text: "later" }))] : []) });
+  renamed.onRequest = echo;
+  mesh.onRequest = echo;
+  const orders = client([renamed.endpoint, mesh.endpoint], { timeoutMs: PATIENCE });
+  const waits = client([renamed.endpoint, busy.endpoint], { timeoutMs: PATIENCE });
+  const error = await failsWith(orders.ask(note("nowhere")), "NotFound", "NotExecuted");
+  assert.match(error.message, /this is another channel.*this is a mesh/);
+  await failsWith(orders.tell(note("nowhere")), "NotFound", "NotExecuted");
+  await until("both are refused", () => waits.channel.servers().every(({ failure }) => failure !== undefined));
+  const waiting = waits.ask(note("who is not serving yet may serve soon"));
+  const still = await Promise.race([waiting, Promise.resolve("waits")]);
+  assert.equal(still, "waits");
+  refuses = false;
+  assert.equal((await waiting).text, "who is not serving yet may serve soon");
+  await orders.channel.ready(1, { timeoutMs: PATIENCE });
+  assert.equal((await orders.ask(note("found"))).text, "found");
+});
+
 test("two endpoints of one server are one link", async () => {
   const there = await server({ rid: "same" });
   there.onRequest = echo;
@@ -497,9 +525,13 @@ test("mistakes of the caller are refused before anything is sent", async () => {
     ["connect", { connect: [] }],
     ["connect", { connect: "127.0.0.1:7001" }],
     ["connect", { connect: "tcp://127.0.0.1:0" }],
+    ["connect", { connect: "tcp://127.0.0.1:65536" }],
+    ["connect", { connect: "tcp://*:7001" }],
+    ["connect", { connect: "tcp://\ud800:7001" }],
     ["timeoutMs", { timeoutMs: -1 }],
     ["maxMessage", { maxMessage: 4095 }],
     ["securityIdentity", { securityIdentity: "x".repeat(256) }],
+    ["securityIdentity", { securityIdentity: "half \ud800" }],
   ];
   for (const [argument, wrong] of options) {
     assert.throws(
@@ -507,7 +539,7 @@ test("mistakes of the caller are refused before anything is sent", async () => {
       (error) => error instanceof ArgumentError && error.argument === argument,
     );
   }
-  assert.throws(() => new Channel("", { connect: there.endpoint }), ArgumentError);
+  for (const wrong of ["", "\udfff"]) assert.throws(() => new Channel(wrong, { connect: there.endpoint }), ArgumentError);
 });
 
 test("closing waits for what was sent, and ends what is left", async () => {

@@ -2,7 +2,9 @@
 //!
 //! It must not know what a lock says.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use super::{Console, Format, TROUBLE, number, paths};
 use crate::compile::{Disk, Program, Together};
@@ -18,21 +20,31 @@ pub(super) fn run(args: &[PathBuf], console: &mut Console<'_>) -> u8 {
         let Some((root, schema)) = together.add(&mut program, path) else {
             continue;
         };
-        let checked = program.check_lock(&schema, schema.namespaces.len() - 1, root, false);
-        locks.extend(checked.and_then(|checked| Some((checked.path, checked.accepted?))));
+        if let Some(checked) = program.check_lock(&schema, schema.namespaces.len() - 1, root, false)
+            && let Some(text) = checked.accepted
+        {
+            locks.push((checked.path, text, (!checked.exists).then_some(path)));
+        }
     }
-    // What is right is written even where another schema is not: each lock is one namespace.
+    // What is right is written even where another schema is not: each lock is one namespace. But only the locks of before
+    // tell that a state has to be raised for what it holds of another one.
+    let mut findings = program.finish();
+    if findings.items.iter().any(|item| item.code == Code::StateNotRaised) {
+        locks.clear();
+    }
     let mut written = Vec::new();
     let mut trouble = Vec::new();
     let accepted = locks.len();
-    for (path, text) in locks {
+    for (path, text, is_new_of) in locks {
         match write_if_changed(&path, text.as_bytes()) {
-            Ok(true) => written.push(path),
+            Ok(true) => {
+                is_new_of.into_iter().for_each(|schema| touch(schema));
+                written.push(path);
+            }
             Ok(false) => {}
             Err(error) => trouble.push(error),
         }
     }
-    let mut findings = program.finish();
     // That there was no lock is what this command is for.
     findings.items.retain(|item| item.code != Code::NoLock);
     let code = console.show(&findings, Format::Human);
@@ -47,4 +59,11 @@ pub(super) fn run(args: &[PathBuf], console: &mut Console<'_>) -> u8 {
         &findings,
     );
     if trouble.is_empty() { code } else { TROUBLE }
+}
+
+/// Makes a schema look changed: builds watch no lock that is missing, and are to see that there is one now.
+fn touch(schema: &Path) {
+    let file = File::options().append(true).open(schema);
+    // Where that cannot be, they see it with the next change.
+    let _ = file.and_then(|file| file.set_modified(SystemTime::now()));
 }

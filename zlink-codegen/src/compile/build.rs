@@ -39,17 +39,11 @@ fn lines(path: &Path, out: Option<OsString>) -> Vec<String> {
             let Some(checked) = program.check_lock(schema, namespace, file, false) else {
                 continue;
             };
-            // Cargo runs the script again and again for a file that is missing: watch for it in its folder.
-            let folder = checked
-                .path
-                .parent()
-                .filter(|parent| !parent.as_os_str().is_empty())
-                .unwrap_or(Path::new("."));
-            watched.insert(if checked.exists {
-                checked.path
-            } else {
-                folder.to_owned()
-            });
+            // Cargo would run the script in every build for a file that is missing. `accept`, which makes it, touches the
+            // schema.
+            if checked.exists {
+                watched.insert(checked.path);
+            }
         }
     }
     let findings = program.finish();
@@ -106,4 +100,36 @@ fn write(schema: &Schema, out: Option<OsString>) -> Result<(), String> {
     let path = Path::new(&out).join(format!("{}.rs", schema.root().name));
     write_if_changed(&path, code.as_bytes()).map_err(|error| format!("the code cannot be written: {error}"))?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder that is watched makes cargo run the script for anything below it: beside a package's manifest that is
+    /// also what the build itself writes, and the script would run in every build.
+    #[test]
+    fn only_files_are_watched_that_are_there() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let schema = dir.path().join("shop.yaml");
+        std::fs::write(&schema, "zlink: 1\nnamespace: shop\nversion: 1\nmessages: { A: {} }\n").expect("writable");
+        let out = dir.path().join("out");
+        let watched = |lines: Vec<String>| -> Vec<String> {
+            let watched = lines
+                .iter()
+                .filter_map(|line| line.strip_prefix("cargo::rerun-if-changed="));
+            watched.map(str::to_owned).collect()
+        };
+        let schema_line = schema.display().to_string();
+        assert_eq!(
+            watched(lines(&schema, Some(out.clone().into()))),
+            std::slice::from_ref(&schema_line)
+        );
+        let lock = dir.path().join("shop.lock.yaml");
+        std::fs::write(&lock, "lock: 1\n").expect("writable");
+        assert_eq!(
+            watched(lines(&schema, Some(out.into()))),
+            [lock.display().to_string(), schema_line]
+        );
+    }
 }

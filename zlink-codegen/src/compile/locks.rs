@@ -72,7 +72,9 @@ impl Program<'_> {
             });
         };
         let before = self.sink.errors();
-        let changes = evolution::compare(&old, &new);
+        self.compare_below(schema, file);
+        let changes = evolution::compare_beside(&old, &new, &mut self.held.changed);
+        self.held.seen.insert(file);
         let raised = new.version > old.version;
         for change in &changes {
             let loaded = self.get(file)?;
@@ -124,26 +126,55 @@ impl Program<'_> {
         contract.ids()
     }
 
+    /// Compares what a file imports with its locks, for what states of this one hold. What is wrong there is told where
+    /// those namespaces are looked at themselves.
+    fn compare_below(&mut self, schema: &Schema, file: usize) {
+        for at in self.closure(file) {
+            if at == file || !self.held.seen.insert(at) {
+                continue;
+            }
+            let Some(loaded) = self.get(at) else { continue };
+            let Some(name) = &loaded.file.namespace else { continue };
+            let path = lock_path(&loaded.path, &name.value);
+            let namespace = schema.namespaces.iter().position(|it| it.name == name.value);
+            let (Some(new), Ok(bytes)) = (namespace.and_then(|at| Contract::of(schema, at)), self.read_lock(&path))
+            else {
+                continue;
+            };
+            if let Ok((old, ..)) = self.read_contract(&path, bytes) {
+                evolution::compare_beside(&old, &new, &mut self.held.changed);
+            }
+        }
+    }
+
     fn parse_lock(&mut self, path: &Path, bytes: Vec<u8>) -> Option<(Contract, FileId, Node)> {
+        self.read_contract(path, bytes)
+            .map_err(|item| self.sink.report(item))
+            .ok()
+    }
+
+    fn read_contract(&mut self, path: &Path, bytes: Vec<u8>) -> Result<(Contract, FileId, Node), Diagnostic> {
         let (id, text) = load::to_text(&mut self.sources, path, bytes);
         let mut sink = Sink::default();
         let tree = match text {
-            Ok(()) => load::parse(id, self.sources.get(id)?, &mut sink),
+            Ok(()) => self
+                .sources
+                .get(id)
+                .and_then(|source| load::parse(id, source, &mut sink)),
             Err(item) => {
                 sink.report(item);
                 None
             }
         };
         let finding = sink.finish(Sources::default()).items.into_iter().next();
-        let read = match (finding, tree) {
+        match (finding, tree) {
             // What the loader advises is for who writes a schema, and nobody writes a lock.
             (Some(item), _) => Err(evolution::damaged(item.span, &item.message)),
             (None, tree) => tree.map_or_else(
                 || Err(evolution::damaged(Sources::top(id), "it holds nothing")),
                 |tree| Ok((evolution::read(&tree)?, id, tree)),
             ),
-        };
-        read.map_err(|item| self.sink.report(item)).ok()
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! It must not know what declarations mean.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
@@ -72,6 +72,15 @@ pub(crate) struct Program<'f> {
     read: Vec<PathBuf>,
     /// How many more files the schema at hand may bring in.
     room: usize,
+    pub(super) held: Held,
+}
+
+/// What the files so far declare, with its namespace, that a stored value of what their locks say is not read back as.
+#[derive(Default)]
+pub(super) struct Held {
+    /// The files that were looked at.
+    pub(super) seen: HashSet<usize>,
+    pub(super) changed: HashSet<String>,
 }
 
 impl<'f> Program<'f> {
@@ -84,6 +93,7 @@ impl<'f> Program<'f> {
             states: HashMap::new(),
             read: Vec::new(),
             room: 0,
+            held: Held::default(),
         }
     }
 

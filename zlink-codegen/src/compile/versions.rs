@@ -124,7 +124,7 @@ fn gone(known: &Known, old: &Loaded, program: &mut Program<'_>) {
         version: known.contract.version,
         ..Contract::default()
     };
-    let mut changes = evolution::compare(&known.contract, &nothing);
+    let mut changes = evolution::compare_beside(&known.contract, &nothing, &mut HashSet::new());
     changes.retain(|change| change.code != Code::DeclarationRemoved);
     changes.push(Change {
         code: Code::DeclarationRemoved,

@@ -158,6 +158,8 @@ codes! {
     RelayOpened = "1113" Note "SOURCE: a metadata key may cross relays now.";
     Retyped = "1114" Note "SOURCE: a type has another name, and is the same on the wire.";
 
+    ObjectChanged = "1115" Note "SOURCE: what a Spot or an Actor does, or may do, changed.";
+
     // 12xx: changes that peers built before do not understand
     FieldType = "1201" Error "WIRE: a field has another type.";
     FieldRequired = "1202" Error "WIRE: whether a field is required changed.";
@@ -175,6 +177,8 @@ codes! {
     ObjectKind = "1213" Error "WIRE: a Spot is of another kind, or is an Actor now.";
     Admission = "1214" Error "WIRE: a creation or a join exchanges something else, or is gone.";
 
+    MemberLost = "1215" Error "WIRE: an Actor may be in a Spot no more.";
+
     // 13xx: changes that stored or relocated state does not survive
     StateRaised = "1301" Error "STATE: the version of a state was raised.";
     StateRemoved = "1302" Error "STATE: a message is a state no more.";
@@ -184,6 +188,8 @@ codes! {
     StableType = "1305" Error "STATE: a Spot or an Actor has another stable type.";
     ObjectRemoved = "1306" Error "STATE: a Spot or an Actor was deleted.";
     RelocationChanged = "1307" Error "STATE: what becomes of a Spot or an Actor that moves changed.";
+
+    TimerRemoved = "1308" Error "STATE: a timer that moves with a Spot or an Actor was deleted.";
 
     // 14xx: what no version may do
     IdReused = "1401" Error "An id, number or tag of something deleted is in use again.";

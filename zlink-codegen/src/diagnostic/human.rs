@@ -2,6 +2,7 @@
 //!
 //! It must not know what codes mean.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
@@ -98,6 +99,16 @@ fn excerpt<'a>(
     let start = source.line_start(first);
     let end = source.line_end(last);
     let text = source.text().get(start as usize..end as usize).unwrap_or_default();
+    // Who draws it knows fewer line breaks than YAML has. Byte for byte, so that places stay.
+    let text = match text.contains('\r') {
+        true => Cow::Owned(
+            text.split("\r\n")
+                .map(|part| part.replace('\r', "\n"))
+                .collect::<Vec<_>>()
+                .join("\r\n"),
+        ),
+        false => Cow::Borrowed(text),
+    };
     let annotations = marks.iter().map(|mark| {
         let line_end = source.line_end(source.position(mark.span.start).line);
         let from = mark.span.start.min(line_end).saturating_sub(start) as usize;

@@ -62,13 +62,9 @@ impl Change {
     }
 }
 
-/// All differences, in the order of the language's sections and of names.
-pub(crate) fn compare(old: &Contract, new: &Contract) -> Vec<Change> {
-    compare_beside(old, new, &mut HashSet::new())
-}
-
-/// The same where other namespaces are compared, too. `changed` are the declarations, with their namespaces, that a stored
-/// value of before is not read back as; those of this namespace come to them. Once none does, all states are told.
+/// All differences, in the order of the language's sections and of names. `changed` are the declarations of the other
+/// namespaces that are compared, with these, that a stored value of before is not read back as; those of this namespace
+/// come to them. Once none does, all states are told.
 pub(crate) fn compare_beside(old: &Contract, new: &Contract, changed: &mut HashSet<String>) -> Vec<Change> {
     let mut changes = Changes { list: Vec::new() };
     if new.version < old.version {

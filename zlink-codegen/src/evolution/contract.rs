@@ -2,9 +2,9 @@
 //!
 //! It must not know how it is written down or compared.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::ir::{self, DeclRef, Exchange, Relocation, Schema, Slot, SpotKind, Target, Type};
+use crate::ir::{self, Boundary, DeclRef, Exchange, Execution, Relocation, Schema, Slot, SpotKind, Target, Type};
 
 /// A number or name that is in use, or was.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +72,19 @@ pub(crate) struct Method {
     pub(crate) message: String,
     /// What comes back; nothing for a send.
     pub(crate) reply: Option<String>,
+    /// Nothing of it for a service.
+    pub(crate) turn: Turn,
+}
+
+/// What a User Spot does where it says nothing else, and what a lock leaves out.
+pub(super) const DEFAULT_EXECUTION: &str = "spot_wide";
+
+/// How a turn of a Spot or an Actor runs, and what it does to the Spot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Turn {
+    pub(crate) activates: bool,
+    pub(crate) closes: bool,
+    pub(crate) yields: bool,
 }
 
 /// A Spot or an Actor.
@@ -86,12 +99,25 @@ pub(crate) struct Object {
     /// The policy, and the state that it preserves.
     pub(crate) relocation: Option<(String, Option<String>)>,
     pub(crate) create: Option<Admission>,
+    /// `spot_wide`, `application` where it also says when it may move, or `per_actor`; nothing where there is no choice.
+    pub(crate) execution: Option<String>,
+    /// The Actors that may be in it.
+    pub(crate) members: BTreeSet<String>,
+    /// Timers by name.
+    pub(crate) timers: BTreeMap<String, Turn>,
     /// By the Spot that is joined.
     pub(crate) joins: BTreeMap<String, Admission>,
     /// Methods by packet name.
     pub(crate) packets: BTreeMap<String, Use<Method>>,
     /// Subscriptions by channel, packet name and topic, one text in which only the last may hold spaces.
     pub(crate) subscribes: BTreeMap<String, Use<Method>>,
+}
+
+impl Object {
+    /// Whether it may come from, or go to, another host with what it has.
+    pub(super) fn may_move(&self) -> bool {
+        self.relocation.as_ref().is_some_and(|(policy, _)| policy != "disabled")
+    }
 }
 
 /// What creating or joining exchanges.
@@ -139,7 +165,11 @@ impl Contract {
                 .iter()
                 .map(|it| (it.name.clone(), service(it, &text)))
                 .collect(),
-            spots: it.spots.iter().map(|it| (it.name.clone(), spot(it, &text))).collect(),
+            spots: it
+                .spots
+                .iter()
+                .map(|spot| (spot.name.clone(), self::spot(spot, &it.actors, &text)))
+                .collect(),
             actors: it
                 .actors
                 .iter()
@@ -284,21 +314,61 @@ fn method(it: &ir::Method, text: &Text<'_>) -> (String, Use<Method>) {
         name: it.name.clone(),
         message: text.message(*message),
         reply,
+        turn: Turn::default(),
     };
     (it.packet.clone(), Use::Now(method))
 }
 
-fn spot(it: &ir::Spot, text: &Text<'_>) -> Object {
-    let (kind, create) = match &it.kind {
-        SpotKind::Entry => ("entry", None),
-        SpotKind::User { create, .. } => ("user", Some(admission(create, text))),
-        SpotKind::Instance { .. } => ("instance", None),
+/// The same with how its turn runs.
+fn turn((packet, mut method): (String, Use<Method>), turn: Turn) -> (String, Use<Method>) {
+    if let Use::Now(method) = &mut method {
+        method.turn = turn;
+    }
+    (packet, method)
+}
+
+fn timers(timers: &[ir::Timer]) -> BTreeMap<String, Turn> {
+    let timer = |it: &ir::Timer| {
+        let yields = it.yields;
+        (
+            it.name.clone(),
+            Turn {
+                yields,
+                ..Turn::default()
+            },
+        )
     };
+    timers.iter().map(timer).collect()
+}
+
+fn spot(it: &ir::Spot, actors: &[ir::Actor], text: &Text<'_>) -> Object {
+    let (kind, create, execution) = match &it.kind {
+        SpotKind::Entry => ("entry", None, None),
+        SpotKind::User { create, execution, .. } => {
+            ("user", Some(admission(create, text)), Some(self::execution(*execution)))
+        }
+        SpotKind::Instance { .. } => ("instance", None, None),
+    };
+    let methods = it.methods.iter().map(|it| {
+        let (activates, closes, yields) = (it.activates, it.closes, it.yields);
+        turn(
+            method(&it.method, text),
+            Turn {
+                activates,
+                closes,
+                yields,
+            },
+        )
+    });
     let subscribes = it.subscriptions.iter().map(|it| {
         let handled = Method {
             name: it.name.clone(),
             message: text.message(it.message),
             reply: None,
+            turn: Turn {
+                yields: it.yields,
+                ..Turn::default()
+            },
         };
         // Neither channels nor packet names hold spaces.
         let key = format!("{} {} {}", it.channel, it.packet, it.topic);
@@ -309,7 +379,14 @@ fn spot(it: &ir::Spot, text: &Text<'_>) -> Object {
         ty: it.stable_type.clone(),
         relocation: it.relocation().map(|it| relocation(it, text)),
         create,
-        packets: it.methods.iter().map(|it| method(&it.method, text)).collect(),
+        execution: execution.map(str::to_owned),
+        members: it
+            .members
+            .iter()
+            .filter_map(|at| Some(actors.get(*at)?.name.clone()))
+            .collect(),
+        timers: timers(&it.timers),
+        packets: methods.collect(),
         subscribes: subscribes.collect(),
         ..Object::default()
     }
@@ -320,14 +397,37 @@ fn actor(it: &ir::Actor, spots: &[ir::Spot], text: &Text<'_>) -> Object {
         let spot = spots.get(join.spot)?;
         Some((spot.name.clone(), admission(&join.admission, text)))
     });
+    let methods = it.methods.iter().map(|it| {
+        let yields = it.yields;
+        turn(
+            method(&it.method, text),
+            Turn {
+                yields,
+                ..Turn::default()
+            },
+        )
+    });
     Object {
         kind: "actor".to_owned(),
         ty: it.stable_type.clone(),
         relocation: Some(relocation(&it.relocation, text)),
         create: Some(admission(&it.create, text)),
         joins: joins.collect(),
-        packets: it.methods.iter().map(|it| method(&it.method, text)).collect(),
+        timers: timers(&it.timers),
+        packets: methods.collect(),
         ..Object::default()
+    }
+}
+
+fn execution(it: Execution) -> &'static str {
+    match it {
+        Execution::SpotWide {
+            boundary: Boundary::Framework,
+        } => DEFAULT_EXECUTION,
+        Execution::SpotWide {
+            boundary: Boundary::Application,
+        } => "application",
+        Execution::PerActor => "per_actor",
     }
 }
 

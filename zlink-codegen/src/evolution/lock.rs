@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use super::contract::{Admission, Contract, Enum, Field, Message, Metadata, Method, Object, Service, Use};
+use super::contract::{
+    Admission, Contract, DEFAULT_EXECUTION, Enum, Field, Message, Metadata, Method, Object, Service, Turn, Use,
+};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::load::{Entry, Kind, Node, Text};
 use crate::source::Span;
@@ -135,12 +137,29 @@ fn method(node: &Node) -> Read<Use<Method>> {
     if let Some(gone) = gone(node) {
         return Ok(Use::Gone(gone?));
     }
-    known(node, &["method", "send", "request", "reply"])?;
+    known(
+        node,
+        &["method", "send", "request", "reply", "activates", "closes", "yields"],
+    )?;
     let name = string(node, "method")?;
     let request = node.get("request").is_some();
     let message = string(node, if request { "request" } else { "send" })?;
     let reply = if request { Some(string(node, "reply")?) } else { None };
-    Ok(Use::Now(Method { name, message, reply }))
+    let turn = turn(node)?;
+    Ok(Use::Now(Method {
+        name,
+        message,
+        reply,
+        turn,
+    }))
+}
+
+fn turn(node: &Node) -> Read<Turn> {
+    Ok(Turn {
+        activates: flag(node, "activates")?,
+        closes: flag(node, "closes")?,
+        yields: flag(node, "yields")?,
+    })
 }
 
 fn object(node: &Node) -> Read<Object> {
@@ -150,6 +169,9 @@ fn object(node: &Node) -> Read<Object> {
         "gone",
         "relocation",
         "create",
+        "execution",
+        "members",
+        "timers",
         "join",
         "packets",
         "subscribes",
@@ -160,9 +182,23 @@ fn object(node: &Node) -> Read<Object> {
         Ok((string(&entry.value, "policy")?, optional(&entry.value, "state")?))
     });
     let create = node.get("create").map(|entry| admission(&entry.value));
+    let (gone, kind) = (flag(node, "gone")?, string(node, "kind")?);
+    let execution = optional(node, "execution")?;
+    let left_out = (kind == "user" && !gone).then(|| DEFAULT_EXECUTION.to_owned());
+    let members = node.get("members").map(|entry| entries(&entry.value)).transpose()?;
     Ok(Object {
-        gone: flag(node, "gone")?,
-        kind: string(node, "kind")?,
+        gone,
+        kind,
+        execution: execution.or(left_out),
+        members: members
+            .into_iter()
+            .flatten()
+            .map(|entry| entry.key.text.clone())
+            .collect(),
+        timers: section(node, "timers", |node| {
+            known(node, &["yields"])?;
+            turn(node)
+        })?,
         ty: string(node, "type")?,
         relocation: relocation.transpose()?,
         create: create.transpose()?,

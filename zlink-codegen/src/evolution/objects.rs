@@ -12,6 +12,8 @@ use crate::diagnostic::Code;
 
 type Map = BTreeMap<String, Object>;
 
+const PER_ACTOR: &str = "per_actor";
+
 /// The objects of one section, `spots` or `actors`. One under another name, with its stable type, is the same one.
 pub(super) fn compare<'c>(
     section: &'static str,
@@ -144,6 +146,11 @@ impl Pair<'_> {
                 &locked("relocation"),
             );
         }
+        if old.kind == new.kind {
+            self.execution(old, new, changes);
+            self.members(old, new, changes);
+            self.timers(old, new, changes);
+        }
         if let (Some(before), Some(now)) = (&old.create, &new.create) {
             self.admission(
                 "creating",
@@ -177,6 +184,75 @@ impl Pair<'_> {
                     changes.add(Code::DeclarationAdded, message, &path, &[]);
                 }
                 (None, None) => {}
+            }
+        });
+    }
+
+    fn execution(&self, old: &Object, new: &Object, changes: &mut Changes) {
+        let (Some(before), Some(now)) = (&old.execution, &new.execution) else {
+            return;
+        };
+        if before == now {
+            return;
+        }
+        // Between turns of all or of one, other things move along.
+        let moves = old.may_move() && (before == PER_ACTOR || now == PER_ACTOR);
+        let (code, rest) = if moves {
+            (Code::RelocationChanged, ", and with that what moves with it")
+        } else {
+            (Code::ObjectChanged, "")
+        };
+        let message = format!(
+            "the execution of the {} `{}` was {before} and is {now}{rest}",
+            self.what, self.name
+        );
+        let (at, was) = (
+            [self.section, self.name, "execution"],
+            [self.section, self.was, "execution"],
+        );
+        changes.add(code, message, &at, &was);
+    }
+
+    fn members(&self, old: &Object, new: &Object, changes: &mut Changes) {
+        let (at, was) = (
+            [self.section, self.name, "members"],
+            [self.section, self.was, "members"],
+        );
+        for actor in old.members.difference(&new.members) {
+            let message = format!("the Actor `{actor}` may be in the Spot `{}` no more", self.name);
+            let change = changes.add(Code::MemberLost, message, &at, &was);
+            change.help("peers built before make it there, or let it join");
+        }
+        for actor in new.members.difference(&old.members) {
+            let message = format!("the Actor `{actor}` may be in the Spot `{}`", self.name);
+            changes.add(Code::ObjectChanged, message, &at, &was);
+        }
+    }
+
+    fn timers(&self, old: &Object, new: &Object, changes: &mut Changes) {
+        pairs(&old.timers, &new.timers, |timer, before, now| {
+            let (at, was) = (
+                [self.section, self.name, "timers", timer.as_str()],
+                [self.section, self.was, "timers", timer.as_str()],
+            );
+            let subject = format!("the timer `{timer}` of the {} `{}`", self.what, self.name);
+            match (before, now) {
+                (Some(_), None) if old.may_move() && old.execution.as_deref() != Some(PER_ACTOR) => {
+                    let change = changes.add(Code::TimerRemoved, format!("{subject} is gone"), &at[..3], &was);
+                    change
+                        .help("one that is set moves along, and finds no handler: leave it until none is set any more");
+                }
+                (Some(_), None) => {
+                    changes.add(Code::ObjectChanged, format!("{subject} is gone"), &at[..3], &was);
+                }
+                (None, Some(_)) => {
+                    changes.add(Code::ObjectChanged, format!("{subject} is new"), &at, &[]);
+                }
+                (Some(before), Some(now)) if before != now => {
+                    let message = format!("{subject} has `yields: {}` now", now.yields);
+                    changes.add(Code::ObjectChanged, message, &at, &was);
+                }
+                _ => {}
             }
         });
     }

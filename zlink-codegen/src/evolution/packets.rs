@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::compare::{Changes, now_called, pairs};
-use super::contract::{Method, Use};
+use super::contract::{Method, Turn, Use};
 use super::shape::Shapes;
 use crate::diagnostic::Code;
 
@@ -128,6 +128,22 @@ impl<'n> Packets<'n> {
         } else if (&old.message, &old.reply) != (&new.message, &new.reply) {
             let message = format!("{message}, which is the same on the wire");
             changes.add(Code::Retyped, message, &at, &was);
+        }
+        self.turn(packet, old.turn, new, changes);
+    }
+
+    fn turn(&self, packet: &str, old: Turn, new: &Method, changes: &mut Changes) {
+        let (at, was) = (self.at(&new.name), self.was(packet));
+        let subject = format!("the {} `{}.{}`", self.what, self.owner, new.name);
+        // Whether a call may make a Spot is in the call: one of a program built before still does.
+        let marks = [
+            ("activates", old.activates != new.turn.activates, new.turn.activates),
+            ("closes", old.closes != new.turn.closes, new.turn.closes),
+            ("yields", old.yields != new.turn.yields, new.turn.yields),
+        ];
+        for (key, _, now) in marks.into_iter().filter(|(_, changed, _)| *changed) {
+            let message = format!("{subject} has `{key}: {now}` now");
+            changes.add(Code::ObjectChanged, message, &at, &was);
         }
     }
 }

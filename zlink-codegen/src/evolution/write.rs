@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::contract::{Admission, Contract, Message, Method, Object, Service, Use};
+use super::contract::{Admission, Contract, DEFAULT_EXECUTION, Message, Method, Object, Service, Turn, Use};
 
 const HEAD: &str = "\
 # Written by `zlink-codegen accept`. Check it in, and do not edit it.
@@ -122,11 +122,34 @@ impl Lines {
         if let Some(create) = &it.create {
             self.admission(2, "create", create);
         }
+        if let Some(execution) = it
+            .execution
+            .as_ref()
+            .filter(|execution| *execution != DEFAULT_EXECUTION)
+        {
+            self.line(2, format_args!("execution: {execution}"));
+        }
+        if !it.members.is_empty() {
+            let members: Vec<_> = it.members.iter().map(|it| format!("{}: true", quote(it))).collect();
+            self.line(2, format_args!("members: {{ {} }}", members.join(", ")));
+        }
         if !it.joins.is_empty() {
             self.line(2, format_args!("join:"));
         }
         for (spot, join) in &it.joins {
             self.admission(3, spot, join);
+        }
+        if !it.timers.is_empty() {
+            self.line(2, format_args!("timers:"));
+        }
+        for (name, turn) in &it.timers {
+            let turn = marks(*turn);
+            let turn = if turn.is_empty() {
+                "{}".to_owned()
+            } else {
+                format!("{{ {} }}", turn.join(", "))
+            };
+            self.line(3, format_args!("{}: {turn}", quote(name)));
         }
         self.packets("packets", &it.packets);
         self.packets("subscribes", &it.subscribes);
@@ -146,21 +169,37 @@ impl Lines {
             let packet = quote(packet);
             match method {
                 Use::Gone(name) => self.line(3, format_args!("{packet}: {{ gone: {} }}", quote(name))),
-                Use::Now(Method { name, message, reply }) => {
+                Use::Now(Method {
+                    name,
+                    message,
+                    reply,
+                    turn,
+                }) => {
                     let key = if reply.is_some() { "request" } else { "send" };
                     let reply = reply
                         .as_ref()
                         .map(|reply| format!(", reply: {}", quote(reply)))
                         .unwrap_or_default();
                     let (name, message) = (quote(name), quote(message));
+                    let turn: String = marks(*turn).iter().map(|mark| format!(", {mark}")).collect();
                     self.line(
                         3,
-                        format_args!("{packet}: {{ method: {name}, {key}: {message}{reply} }}"),
+                        format_args!("{packet}: {{ method: {name}, {key}: {message}{reply}{turn} }}"),
                     );
                 }
             }
         }
     }
+}
+
+/// What a turn is, as entries of a mapping.
+fn marks(turn: Turn) -> Vec<&'static str> {
+    let all = [
+        (turn.activates, "activates: true"),
+        (turn.closes, "closes: true"),
+        (turn.yields, "yields: true"),
+    ];
+    all.into_iter().filter_map(|(is, mark)| is.then_some(mark)).collect()
 }
 
 /// A scalar that every YAML reader takes for this text. Plain where it is a word that means nothing else.

@@ -14,10 +14,9 @@ pub(crate) const MAX_BYTES: usize = 4 << 20;
 
 /// Reads a regular file, at most one byte more than [`MAX_BYTES`], so that [`to_text`] sees that it is too large.
 pub(crate) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    let file = File::open(path)?;
-    let kind = file.metadata()?;
+    let kind = std::fs::metadata(path)?;
     if !kind.is_file() {
-        // A pipe or device would keep us waiting, or never end.
+        // A pipe would keep us waiting as soon as it is opened; a device may never end.
         let what = if kind.is_dir() {
             "is a folder"
         } else {
@@ -25,7 +24,7 @@ pub(crate) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
         };
         return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
     }
-    bounded(file)
+    bounded(File::open(path)?)
 }
 
 /// The same for what is no file.

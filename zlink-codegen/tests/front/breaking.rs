@@ -133,6 +133,51 @@ fn a_state_that_holds_a_changed_message_of_another_namespace_has_changed() {
     assert!(ran.out.contains("what the state `Owner` holds changed"), "{}", ran.out);
 }
 
+/// The locks of before tell that, until one is written: so none is.
+#[test]
+fn a_state_that_holds_what_another_lock_says_otherwise_has_changed() {
+    let room = Room::new();
+    let file = |name: &str, rest: &str| format!("zlink: 1\nnamespace: {name}\nversion: 1\n{rest}");
+    let coin = "messages: { Coin: { fields: { cents: { id: 0, type: i64 }, of: { id: 1, type: string } } } }\n";
+    let purse = "imports: [z.yaml]\nmessages: { Purse: { fields: { coins: { id: 0, type: list<z.Coin> } } } }\n";
+    let owner = "imports: [m.yaml]\nmessages: { Owner: { state: 4, fields: { purse: { id: 0, type: m.Purse } } } }\n";
+    room.write("z.yaml", file("z", coin));
+    room.write("m.yaml", file("m", purse));
+    room.write("a.yaml", file("a", owner));
+    assert_eq!(room.run(&["accept", "@"]).code, 0);
+    assert_eq!(room.run(&["check", "@", "--locked"]).code, 0);
+    let less = coin
+        .replace("of: { id: 1, type: string } }", "}, reserved: { 1: of }")
+        .replace(" }, }", " } }");
+    room.write("z.yaml", file("z", &less));
+    for command in [
+        &["check", "@a.yaml", "--format", "json"][..],
+        &["check", "@", "--format", "json"],
+        &["breaking", "--against", "lock", "@a.yaml", "--format", "json"],
+        &["breaking", "--against", "lock", "@", "--format", "json"],
+    ] {
+        let ran = room.run(command);
+        assert_eq!(
+            (ran.code, codes(&ran)[0].as_str()),
+            (1, "ZL1303 error state"),
+            "{command:?}: {}",
+            ran.out
+        );
+        assert!(ran.out.contains("what the state `Owner` holds changed"), "{}", ran.out);
+    }
+    for named in ["@", "@a.yaml"] {
+        let ran = room.run(&["accept", named]);
+        assert_eq!(ran.code, 1, "{}", ran.err);
+        assert!(ran.err.contains("ZL1303") && !ran.err.contains("wrote"), "{}", ran.err);
+    }
+    room.write(
+        "a.yaml",
+        file("a", &owner.replace("state: 4", "state: 5")).replace("version: 1", "version: 2"),
+    );
+    assert_eq!(room.run(&["accept", "@"]).code, 0);
+    assert_eq!(room.run(&["check", "@", "--locked"]).code, 0);
+}
+
 #[test]
 fn a_version_that_is_wrong_is_no_version_without_changes() {
     let room = Room::new();

@@ -330,3 +330,48 @@ fn two_schemas_of_one_namespace_are_found() {
     ]);
     assert_eq!(ran.code, 0, "{}", ran.err);
 }
+
+/// A pipe under the name of a schema, an import or a lock would keep whoever opens it waiting until somebody writes.
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_no_file_to_wait_for() {
+    let room = Room::new();
+    room.write(
+        "a.yaml",
+        "zlink: 1\nnamespace: a\nversion: 1\nimports: [b.yaml]\nmessages: { M: {} }\n",
+    );
+    room.write("c.yaml", "zlink: 1\nnamespace: c\nversion: 1\nmessages: { M: {} }\n");
+    for pipe in ["b.yaml", "c.lock.yaml"] {
+        let made = std::process::Command::new("mkfifo").arg(room.file(pipe)).status();
+        assert!(made.expect("mkfifo starts").success());
+    }
+    let (tell, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let codes = ["@b.yaml", "@a.yaml", "@c.yaml"].map(|path| room.run(&["check", path]).code);
+        let _ = tell.send(codes);
+    });
+    let codes = ended.recv_timeout(std::time::Duration::from_secs(60));
+    assert_eq!(codes.expect("no pipe is waited for"), [2, 1, 2]);
+}
+
+/// A lone carriage return is a line break of YAML: what stands behind it is on a line of its own.
+#[test]
+fn lines_that_end_with_a_carriage_return_are_counted() {
+    let room = Room::new();
+    room.write(
+        "a.yaml",
+        "zlink: 1\rnamespace: a\rversion: 1\rmessages:\r  M: { fields: { x: { id: 0, type: u9 } } }\r  M: {}\r",
+    );
+    let ran = room.run(&["check", "@a.yaml"]);
+    assert!(
+        ran.err.contains("a.yaml:5:36\n") && ran.err.contains("5 |   M: { fields"),
+        "{}",
+        ran.err
+    );
+    // A finding with two places: each line is drawn by itself.
+    assert!(
+        ran.err.contains("a.yaml:6:3\n") && ran.err.contains("\n6 |   M: {}\n"),
+        "{}",
+        ran.err
+    );
+}

@@ -10,7 +10,7 @@ use crate::id::{ChannelName, MeshName, PacketName, Rid};
 use crate::message::metadata::MetadataView;
 
 use super::dispatch::LendContext;
-use super::filter::{FilterContext, Next, Within};
+use super::filter::{AnyFilter, FilterContext, Told};
 use super::inbound::Entry;
 use super::outbound::{Caller, Outbound, sealed};
 use super::scope::HandlerScope;
@@ -45,7 +45,7 @@ impl CorrelationId {
     }
 
     /// That of a request as records have it, for whoever traces.
-    pub(super) fn shown(correlation: u64) -> tracing::field::DisplayValue<Self> {
+    pub(crate) fn shown(correlation: u64) -> tracing::field::DisplayValue<Self> {
         tracing::field::display(Self(correlation))
     }
 }
@@ -151,6 +151,38 @@ macro_rules! common {
     };
 }
 
+macro_rules! told {
+    () => {
+        fn packet_name(&self) -> &PacketName {
+            &self.turn.entry.packet
+        }
+
+        fn metadata(&self) -> MetadataView<'_> {
+            self.turn.metadata()
+        }
+
+        fn correlation(&self) -> Option<CorrelationId> {
+            self.turn.correlation()
+        }
+
+        fn scope(&self) -> &HandlerScope {
+            self.turn.scope()
+        }
+
+        fn filters(&self) -> &[Arc<dyn AnyFilter>] {
+            self.turn.entry.filters()
+        }
+
+        fn outbound(&self) -> &Outbound {
+            &self.turn.entry.outbound
+        }
+
+        fn running(&self) -> Weak<()> {
+            self.turn.running()
+        }
+    };
+}
+
 /// One dispatch to a channel's handler. Generated code owns it for as long as the handler runs.
 #[derive(Debug)]
 pub struct ChannelTurn {
@@ -169,9 +201,17 @@ impl LendContext for ChannelTurn {
         !self.turn.entry.filters().is_empty()
     }
 
-    fn filtered<'a>(&'a self, handler: Within<'a>) -> Next<'a> {
-        Next::new(FilterContext::of_channel(self), handler)
+    fn seen(&self) -> FilterContext<'_> {
+        FilterContext::new(self)
     }
+}
+
+impl Told for ChannelTurn {
+    fn channel(&self) -> Option<&ChannelName> {
+        Some(&self.channel)
+    }
+
+    told!();
 }
 
 /// What a channel's handler is told, and through which it calls others.
@@ -209,9 +249,21 @@ impl LendContext for NodeTurn {
         !self.turn.entry.filters().is_empty()
     }
 
-    fn filtered<'a>(&'a self, handler: Within<'a>) -> Next<'a> {
-        Next::new(FilterContext::of_node(self), handler)
+    fn seen(&self) -> FilterContext<'_> {
+        FilterContext::new(self)
     }
+}
+
+impl Told for NodeTurn {
+    fn mesh(&self) -> Option<&MeshName> {
+        Some(&self.mesh)
+    }
+
+    fn source(&self) -> Option<&Rid> {
+        Some(&self.source)
+    }
+
+    told!();
 }
 
 /// What a node's handler is told, and through which it calls others.

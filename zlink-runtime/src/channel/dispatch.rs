@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::marker::PhantomData;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
@@ -13,7 +13,7 @@ use crate::id::PacketName;
 use crate::message::codec::{self, Message};
 use crate::transport::BoxFuture;
 
-use super::filter::{Next, Within};
+use super::filter::{FilterContext, Stop, filtered, rejected};
 use super::reply::ReplyTo;
 
 /// A handler whose types are known inside only. `T` is the turn of its namespace.
@@ -46,9 +46,9 @@ pub trait LendContext: Send + 'static {
     #[doc(hidden)]
     fn is_filtered(&self) -> bool;
 
-    /// The way through them to `handler`.
+    /// What they see of it.
     #[doc(hidden)]
-    fn filtered<'a>(&'a self, handler: Within<'a>) -> Next<'a>;
+    fn seen(&self) -> FilterContext<'_>;
 }
 
 /// A method of a handler trait, by its path: `<H as BillingHandler>::charge`. Everything asynchronous about it is
@@ -114,7 +114,10 @@ where
         let (handler, call) = (self.handler.clone(), self.call);
         let (reply, packet) = (Some(reply), self.packet.clone());
         if turn.is_filtered() {
-            let running = filtered(turn, handler, call, request);
+            let running = async move {
+                let context = turn.lend();
+                filtered(turn.seen(), call.call(&handler, &context, request)).await
+            };
             return Ok(Box::pin(Answering { running, reply, packet }));
         }
         // A block keeps what it captures once; a function would keep its arguments twice. The turn ends with it.
@@ -155,48 +158,15 @@ where
         };
         let (handler, call, packet) = (self.handler.clone(), self.call, self.packet.clone());
         if turn.is_filtered() {
-            let running = filtered(turn, handler, call, message);
+            let running = async move {
+                let context = turn.lend();
+                filtered(turn.seen(), call.call(&handler, &context, message)).await
+            };
             return Ok(Box::pin(Handling { running, packet }));
         }
         // A block keeps what it captures once; a function would keep its arguments twice. The turn ends with it.
         let running = async move { call.call(&handler, &turn.lend(), message).await.map_err(Stop::Failed) };
         Ok(Box::pin(Handling { running, packet }))
-    }
-}
-
-/// Why a handler came to no answer.
-enum Stop {
-    /// It failed, or a filter around it did.
-    Failed(HandlerError),
-    /// A filter did not let the message through, and may have said why.
-    Filtered(Option<HandlerError>),
-}
-
-/// Runs a handler within the filters of its host. It stands apart from those without, which it would make larger.
-async fn filtered<T, H, M, R, F>(turn: T, handler: Arc<H>, call: F, message: M) -> Result<R, Stop>
-where
-    T: LendContext,
-    H: Send + Sync + 'static,
-    M: Message,
-    R: Send,
-    F: for<'a> Call<'a, H, T, M, Reply = R>,
-{
-    let (mut has_begun, mut answer) = (false, None);
-    let ended = {
-        let context = turn.lend();
-        let within = pin!(async {
-            has_begun = true;
-            answer = Some(call.call(&handler, &context, message).await?);
-            Ok(())
-        });
-        turn.filtered(within).run().await
-    };
-    match (ended, answer) {
-        (Ok(()), Some(answer)) => Ok(answer),
-        (ended, _) if !has_begun => Err(Stop::Filtered(ended.err())),
-        (Err(error), _) => Err(Stop::Failed(error)),
-        // A filter kept its failure back, or did not wait for its end.
-        (Ok(()), None) => Err(Stop::Failed(HandlerError::new("no filter told of its failure"))),
     }
 }
 
@@ -234,9 +204,7 @@ impl<R: Message, F: Future<Output = Result<R, Stop>>> Future for Answering<F> {
                 }
             }
             Err(Stop::Filtered(why)) => {
-                stopped(this.packet, why.as_ref());
-                let text = format!("a filter of the target did not let {} through", this.packet);
-                reply.fail(&Error::not_executed(ErrorKind::Rejected, text));
+                reply.fail(&rejected(this.packet.as_str(), why.as_ref()));
             }
             Err(Stop::Failed(error)) => {
                 failed(this.packet, "reply_error", &error);
@@ -266,7 +234,7 @@ impl<F: Future<Output = Result<(), Stop>>> Future for Handling<F> {
         let this = self.project();
         match ready!(this.running.poll(cx)) {
             Ok(()) => {}
-            Err(Stop::Filtered(why)) => stopped(this.packet, why.as_ref()),
+            Err(Stop::Filtered(why)) => drop(rejected(this.packet.as_str(), why.as_ref())),
             Err(Stop::Failed(error)) => failed(this.packet, "drop", &error),
         }
         Poll::Ready(())
@@ -282,12 +250,5 @@ fn failed(packet: &PacketName, action: &'static str, error: &dyn std::fmt::Displ
     tracing::warn!(
         target: "zlink::dispatch", event_id = "zlink.dispatch_error", packet_name = %packet, outcome = "failed",
         reason = "handler_exception", action, error = %error
-    );
-}
-
-/// What an application decides is no failure, so it is told as part of the message's way.
-fn stopped(packet: &PacketName, why: Option<&HandlerError>) {
-    tracing::debug!(
-        target: "zlink::flow", phase = "filtered", packet_name = %packet, error = why.map(tracing::field::display)
     );
 }

@@ -12,13 +12,18 @@ pub struct DropCounts {
     pub decode_error: u64,
     /// The host stops.
     pub shutdown: u64,
+    /// Of Spots: it is not there, or takes nothing.
+    pub no_spot: u64,
+    /// Of Spots: the host could not prove that it has it.
+    pub fenced: u64,
 }
 
-/// The counts of the channels and of the node of one scope.
+/// The counts of the channels and of the node of one scope; or of the Spots of a host.
 #[derive(Debug, Default)]
 pub(crate) struct Drops {
     channel: Counts,
     node: Counts,
+    spot: Counts,
 }
 
 #[derive(Debug, Default)]
@@ -26,6 +31,8 @@ struct Counts {
     no_handler: AtomicU64,
     decode_error: AtomicU64,
     shutdown: AtomicU64,
+    no_spot: AtomicU64,
+    fenced: AtomicU64,
 }
 
 impl Counts {
@@ -34,6 +41,8 @@ impl Counts {
             no_handler: self.no_handler.load(Ordering::Relaxed),
             decode_error: self.decode_error.load(Ordering::Relaxed),
             shutdown: self.shutdown.load(Ordering::Relaxed),
+            no_spot: self.no_spot.load(Ordering::Relaxed),
+            fenced: self.fenced.load(Ordering::Relaxed),
         }
     }
 }
@@ -41,11 +50,17 @@ impl Counts {
 impl Drops {
     /// Counts one. What is no message at all is recorded, and not counted.
     pub(super) fn count(&self, surface: &str, reason: &str) {
-        let counts = if surface == "node" { &self.node } else { &self.channel };
+        let counts = match surface {
+            "node" => &self.node,
+            "spot" => &self.spot,
+            _ => &self.channel,
+        };
         let count = match reason {
             "no_handler" => &counts.no_handler,
             "decode_error" => &counts.decode_error,
             "shutdown" => &counts.shutdown,
+            "no_spot" | "late" | "not_forwarded" => &counts.no_spot,
+            "fenced" => &counts.fenced,
             _ => return,
         };
         count.fetch_add(1, Ordering::Relaxed);
@@ -53,6 +68,10 @@ impl Drops {
 
     pub(crate) fn of_channels(&self) -> DropCounts {
         self.channel.read()
+    }
+
+    pub(crate) fn of_spots(&self) -> DropCounts {
+        self.spot.read()
     }
 
     pub(crate) fn of_node(&self) -> DropCounts {

@@ -330,7 +330,7 @@ impl Exchange {
             Target::Bad(error) => Err(Error::not_executed(ErrorKind::InvalidOperation, error.to_string())),
             Target::Channel(path) => match (path.pick(), &path.kind) {
                 (Some(peer), _) => Ok(Some(Route::Link(peer))),
-                (None, PathKind::ClientServer) => Ok(None),
+                (None, PathKind::ClientServer { .. }) => path.nobody().map_or(Ok(None), Err),
                 (None, PathKind::RouteMesh(_)) => Err(path.no_server()),
                 (None, PathKind::ServerOnly) => Err(Error::not_executed(
                     ErrorKind::NotConfigured,
@@ -408,7 +408,7 @@ impl Exchange {
                 match target {
                     Target::Channel(path) => Some(path.pick_or_wait(ended).await),
                     Target::Node(mesh, rid) | Target::Control(mesh, rid, _) => {
-                        Some(mesh.path.links.upgrade()?.ready(&rid, &ended).await)
+                        Some(Ok(mesh.path.links.upgrade()?.ready(&rid, &ended).await))
                     }
                     Target::Spot(_) | Target::Nowhere(_) | Target::Bad(_) => None,
                 }
@@ -423,7 +423,7 @@ impl Exchange {
                 biased;
                 // A handler may call while its host drains; from outside, nothing is submitted then.
                 () = outbound.refuses(in_turn) => Err(Outbound::shutting_down()),
-                found = found => found.map(Route::Link).ok_or_else(|| Error::not_executed(kind, text)),
+                found = found => found.unwrap_or_else(|| Err(Error::not_executed(kind, text))).map(Route::Link),
             }
         })
     }
@@ -447,7 +447,7 @@ impl Exchange {
         loop {
             head.clear();
             let key = self.register(route.id(), cx).map(|key| (key, left));
-            self.note_target(route.rid());
+            self.note_target(&route);
             self.head(&mut head, &route, key, true);
             if self.traced.is_some() && head.len() + payload.len() > route.max_record() {
                 // Whether a message fits must not depend on who looks.
@@ -478,7 +478,7 @@ impl Exchange {
                     match (&self.way.target, &route) {
                         (Target::Channel(path), _) => match path.pick_but(&ended) {
                             Some(next) => route = Route::Link(next),
-                            None if matches!(path.kind, PathKind::ClientServer) => {
+                            None if matches!(path.kind, PathKind::ClientServer { .. }) => {
                                 return self.wait_for_route(ended, cx);
                             }
                             None => return Step::Failed(refusal(Refused::Closed)),

@@ -1,23 +1,24 @@
-//! Filters: what a host puts around every handler of its channels and nodes. A filter sees the context of a message, never
+//! Filters: what stands around handlers, of a host's channels and nodes or of the Spots of one node. A filter sees the context of a message, never
 //! the message; it must not know which handler it stands before, nor how an answer travels.
 
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
-use crate::error::HandlerError;
-use crate::id::{ChannelName, MeshName, PacketName, Rid};
+use crate::error::{Error, ErrorKind, HandlerError};
+use crate::id::{ChannelName, MeshName, PacketName, Rid, SpotId};
 use crate::message::metadata::MetadataView;
 use crate::transport::BoxFuture;
 
-use super::context::{ChannelTurn, CorrelationId, MessageKind, NodeTurn, Turn};
+use super::context::{CorrelationId, MessageKind};
 use super::outbound::{Caller, Outbound, sealed};
 use super::scope::HandlerScope;
 
 /// Stands around every handler of a host's channels and nodes: [`HostBuilder::filter`](crate::HostBuilder::filter)
-/// registers one. It runs within the message's turn, once its payload is decoded.
+/// registers one. Or around what the Spots of a node are sent, not their timers:
+/// [`ObjectServerBuilder::filter`](crate::ObjectServerBuilder::filter). It runs within the message's turn, once its payload is decoded.
 ///
 /// # Examples
 /// ```
@@ -70,6 +71,12 @@ pub(crate) trait AnyFilter: Send + Sync {
     ) -> BoxFuture<'s, Result<(), HandlerError>>;
 }
 
+impl fmt::Debug for dyn AnyFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Filter")
+    }
+}
+
 impl<F: Filter> AnyFilter for F {
     fn handle<'s, 'a: 's>(
         &'s self,
@@ -81,8 +88,7 @@ impl<F: Filter> AnyFilter for F {
 }
 
 /// What stands within all filters: a handler that has not begun.
-#[allow(unreachable_pub, reason = "a public trait that users cannot name speaks of it")]
-pub type Within<'a> = Pin<&'a mut (dyn Future<Output = Result<(), HandlerError>> + Send)>;
+type Within<'a> = Pin<&'a mut (dyn Future<Output = Result<(), HandlerError>> + Send)>;
 
 /// The rest of a message's way: the filters after this one, then the handler. Running it uses it up, so that no handler
 /// runs twice.
@@ -95,9 +101,9 @@ pub struct Next<'a> {
 
 impl<'a> Next<'a> {
     /// All of it, for the turn that `context` tells of.
-    pub(super) fn new(context: FilterContext<'a>, handler: Within<'a>) -> Self {
+    fn new(context: FilterContext<'a>, handler: Within<'a>) -> Self {
         Self {
-            filters: context.turn().entry.filters(),
+            filters: context.0.filters(),
             context,
             handler,
         }
@@ -124,6 +130,47 @@ impl fmt::Debug for Next<'_> {
     }
 }
 
+/// Why a handler came to no answer.
+pub(crate) enum Stop {
+    /// It failed, or a filter around it did.
+    Failed(HandlerError),
+    /// A filter did not let the message through, and may have said why.
+    Filtered(Option<HandlerError>),
+}
+
+/// Runs a handler within the filters of its host.
+pub(crate) async fn filtered<R: Send>(
+    context: FilterContext<'_>,
+    handler: impl Future<Output = Result<R, HandlerError>> + Send,
+) -> Result<R, Stop> {
+    let (mut has_begun, mut answer) = (false, None);
+    let ended = {
+        let within = pin!(async {
+            has_begun = true;
+            answer = Some(handler.await?);
+            Ok(())
+        });
+        Next::new(context, within).run().await
+    };
+    match (ended, answer) {
+        (Ok(()), Some(answer)) => Ok(answer),
+        (ended, _) if !has_begun => Err(Stop::Filtered(ended.err())),
+        (Err(error), _) => Err(Stop::Failed(error)),
+        // A filter kept its failure back, or did not wait for its end.
+        (Ok(()), None) => Err(Stop::Failed(HandlerError::new("no filter told of its failure"))),
+    }
+}
+
+/// The answer to what a filter did not let through.
+pub(crate) fn rejected(packet: &str, why: Option<&HandlerError>) -> Error {
+    // What an application decides is no failure, so it is told as part of the message's way.
+    tracing::debug!(
+        target: "zlink::flow", phase = "filtered", packet_name = packet, error = why.map(tracing::field::display)
+    );
+    let text = format!("a filter of the target did not let {packet} through");
+    Error::not_executed(ErrorKind::Rejected, text)
+}
+
 /// What a [`Next`] becomes.
 enum Rest<'a> {
     Filter(BoxFuture<'a, Result<(), HandlerError>>),
@@ -141,69 +188,76 @@ impl Future for Rest<'_> {
     }
 }
 
-/// What a filter is told of a message, and through which it calls others.
-#[derive(Clone, Copy, Debug)]
-pub struct FilterContext<'a>(Seen<'a>);
-
-#[derive(Clone, Copy, Debug)]
-enum Seen<'a> {
-    Channel(&'a ChannelTurn),
-    Node(&'a NodeTurn),
+/// What a filter can be told of a turn, whatever the turn is of. What a surface does not have, it does not say.
+pub(crate) trait Told: fmt::Debug + Send + Sync {
+    fn channel(&self) -> Option<&ChannelName> {
+        None
+    }
+    fn mesh(&self) -> Option<&MeshName> {
+        None
+    }
+    fn source(&self) -> Option<&Rid> {
+        None
+    }
+    fn spot(&self) -> Option<&SpotId> {
+        None
+    }
+    fn packet_name(&self) -> &PacketName;
+    fn metadata(&self) -> MetadataView<'_>;
+    fn correlation(&self) -> Option<CorrelationId>;
+    fn scope(&self) -> &HandlerScope;
+    fn filters(&self) -> &[Arc<dyn AnyFilter>];
+    fn outbound(&self) -> &Outbound;
+    /// Alive as long as the turn.
+    fn running(&self) -> Weak<()>;
 }
 
+/// What a filter is told of a message, and through which it calls others.
+#[derive(Clone, Copy, Debug)]
+pub struct FilterContext<'a>(&'a dyn Told);
+
 impl<'a> FilterContext<'a> {
-    pub(super) fn of_channel(turn: &'a ChannelTurn) -> Self {
-        Self(Seen::Channel(turn))
+    pub(crate) fn new(turn: &'a dyn Told) -> Self {
+        Self(turn)
     }
 
-    pub(super) fn of_node(turn: &'a NodeTurn) -> Self {
-        Self(Seen::Node(turn))
-    }
-
-    fn turn(&self) -> &'a Turn {
-        match self.0 {
-            Seen::Channel(turn) => &turn.turn,
-            Seen::Node(turn) => &turn.turn,
-        }
-    }
-
-    /// The channel that was called; `None` for Node direct.
+    /// The channel that was called; `None` for Node direct and for Spots.
     #[must_use]
     pub fn channel(&self) -> Option<&'a ChannelName> {
-        match self.0 {
-            Seen::Channel(turn) => Some(&turn.channel),
-            Seen::Node(_) => None,
-        }
+        self.0.channel()
     }
 
-    /// For Node direct, the mesh that the caller named.
+    /// For Node direct the mesh that the caller named, for a Spot the one that it lives in.
     #[must_use]
     pub fn mesh(&self) -> Option<&'a MeshName> {
-        match self.0 {
-            Seen::Channel(_) => None,
-            Seen::Node(turn) => Some(&turn.mesh),
-        }
+        self.0.mesh()
     }
 
     /// For Node direct, the node that called.
     #[must_use]
     pub fn source(&self) -> Option<&'a Rid> {
-        match self.0 {
-            Seen::Channel(_) => None,
-            Seen::Node(turn) => Some(&turn.source),
-        }
+        self.0.source()
+    }
+
+    /// The Spot that the message is for; `None` for channels and Node direct.
+    #[must_use]
+    pub fn spot(&self) -> Option<&'a SpotId> {
+        self.0.spot()
     }
 
     /// Whether somebody waits for a reply.
     #[must_use]
     pub fn kind(&self) -> MessageKind {
-        self.turn().kind()
+        match self.0.correlation() {
+            Some(_) => MessageKind::Request,
+            None => MessageKind::Send,
+        }
     }
 
     /// The name on the wire that chose the handler.
     #[must_use]
     pub fn packet_name(&self) -> &'a PacketName {
-        &self.turn().entry.packet
+        self.0.packet_name()
     }
 
     /// The encoding the message came in.
@@ -215,29 +269,29 @@ impl<'a> FilterContext<'a> {
     /// What the caller set, unchangeable.
     #[must_use]
     pub fn metadata(&self) -> MetadataView<'a> {
-        self.turn().metadata()
+        self.0.metadata()
     }
 
     /// The request's correlation; `None` for a one-way message.
     #[must_use]
     pub fn correlation(&self) -> Option<CorrelationId> {
-        self.turn().correlation()
+        self.0.correlation()
     }
 
     /// What the filters and the handler of this message share.
     #[must_use]
     pub fn scope(&self) -> &'a HandlerScope {
-        self.turn().scope()
+        self.0.scope()
     }
 }
 
 impl sealed::Caller for FilterContext<'_> {
     fn outbound(&self) -> &Outbound {
-        &self.turn().entry.outbound
+        self.0.outbound()
     }
 
     fn running(&self) -> Option<Weak<()>> {
-        Some(self.turn().running())
+        Some(self.0.running())
     }
 }
 

@@ -61,9 +61,9 @@ impl fmt::Display for FlowId {
 
 /// Both fields of a flow; there is never one without the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Flow {
-    pub(super) id: FlowId,
-    pub(super) origin: FlowOrigin,
+pub(crate) struct Flow {
+    pub(crate) id: FlowId,
+    pub(crate) origin: FlowOrigin,
 }
 
 thread_local! {
@@ -73,12 +73,13 @@ thread_local! {
 
 /// Whether somebody traces. While nobody does, no flow is made, read or sent.
 #[inline]
-pub(super) fn is_traced() -> bool {
+pub(crate) fn is_traced() -> bool {
     tracing::enabled!(target: "zlink::flow", tracing::Level::DEBUG)
 }
 
 impl Flow {
-    fn begin(origin: FlowOrigin) -> Self {
+    /// A new one.
+    pub(crate) fn begin(origin: FlowOrigin) -> Self {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let millis = u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX);
         // Not from the host's sequence: with a seed, a run must be the same whether or not it is traced.
@@ -93,7 +94,7 @@ impl Flow {
     }
 
     /// The one that a received record names, or one that begins with it.
-    pub(super) fn of_record(flow: &[u8]) -> Self {
+    pub(crate) fn of_record(flow: &[u8]) -> Self {
         Self::from_wire(flow).unwrap_or_else(|| Self::begin(FlowOrigin::Inbound))
     }
 
@@ -120,10 +121,10 @@ impl Flow {
 }
 
 /// Makes a flow the current one of its thread until it is dropped.
-pub(super) struct Entered(Option<Flow>);
+pub(crate) struct Entered(Option<Flow>);
 
 impl Entered {
-    pub(super) fn new(flow: Option<Flow>) -> Self {
+    pub(crate) fn new(flow: Option<Flow>) -> Self {
         Self(CURRENT.replace(flow))
     }
 }

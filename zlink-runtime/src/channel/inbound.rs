@@ -452,9 +452,9 @@ impl Upcall for Inbound {
         }
     }
 
-    fn peers_changed(&self, version: u64, peers: &[PeerView]) {
+    fn peers_changed(&self, version: u64, peers: &[PeerView], elsewhere: Option<&str>) {
         for path in &self.paths {
-            path.peers_changed(version, peers);
+            path.peers_changed(version, peers, elsewhere);
         }
     }
 

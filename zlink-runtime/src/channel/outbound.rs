@@ -140,7 +140,7 @@ impl Outbound {
     }
 
     /// A number that no other handler scope of this host has.
-    pub(super) fn next_scope(&self) -> u64 {
+    pub(crate) fn next_scope(&self) -> u64 {
         self.0.scopes.fetch_add(1, Ordering::Relaxed)
     }
 

@@ -18,7 +18,10 @@ pub(crate) enum PathKind {
     /// The peers of a mesh.
     RouteMesh(MeshName),
     /// Links of its own, the local server's among them.
-    ClientServer,
+    ClientServer {
+        /// Servers are also found through the Location Store, where one may come at any time.
+        searches: bool,
+    },
     /// This process only serves it.
     ServerOnly,
 }
@@ -49,11 +52,12 @@ pub(crate) struct ChannelPath {
     history: super::history::History,
 }
 
-/// Calls of a mesh's channel for which there was no server, since the host started.
+/// Calls of a channel for which there was no server, since the host started. Those that wait for one in a ClientServer
+/// channel are not among them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SelectionFailures {
-    /// No server was known that may be selected.
+    /// No server was known that may be selected, or each endpoint was something else.
     pub no_member: u64,
     /// Servers were known, and none had a ready link.
     pub not_ready: u64,
@@ -69,6 +73,8 @@ struct Seen {
     /// Whether a server is known that only lacks its link.
     unreachable: bool,
     draining: bool,
+    /// There is nobody to wait for: what all endpoints are instead.
+    elsewhere: Option<Box<str>>,
 }
 
 impl ChannelPath {
@@ -90,14 +96,14 @@ impl ChannelPath {
     pub(super) fn route_kind(&self) -> &'static str {
         match self.kind {
             PathKind::RouteMesh(_) => "route_mesh",
-            PathKind::ClientServer | PathKind::ServerOnly => "client_server",
+            PathKind::ClientServer { .. } | PathKind::ServerOnly => "client_server",
         }
     }
 
     pub(super) fn mesh_name(&self) -> Option<&str> {
         match &self.kind {
             PathKind::RouteMesh(name) => Some(name.as_str()),
-            PathKind::ClientServer | PathKind::ServerOnly => None,
+            PathKind::ClientServer { .. } | PathKind::ServerOnly => None,
         }
     }
 
@@ -111,13 +117,19 @@ impl ChannelPath {
         }
     }
 
-    /// Takes the peers as they are now. Selection is prepared again only where its candidates changed.
-    pub(crate) fn peers_changed(&self, version: u64, peers: &[PeerView]) {
+    /// Takes the peers as they are now, and what all endpoints are where none is what is wanted. Selection is prepared
+    /// again only where its candidates changed.
+    pub(crate) fn peers_changed(&self, version: u64, peers: &[PeerView], elsewhere: Option<&str>) {
         let mut seen = self.seen.lock();
         if version <= seen.version {
             return;
         }
         seen.version = version;
+        if matches!(self.kind, PathKind::ClientServer { searches: false }) && seen.elsewhere.as_deref() != elsewhere {
+            seen.elsewhere = elsewhere.map(Into::into);
+            // Who wakes finds the lock free again, and the candidates as they are by then.
+            self.changed.notify_waiters();
+        }
         let members = peers.iter().filter_map(|peer| {
             let (_, weight) = peer.channels.iter().find(|(name, _)| *name == self.name)?;
             Some((peer, *weight))
@@ -187,13 +199,19 @@ impl ChannelPath {
     }
 
     /// Waits for a server whose link is none of those that have ended. Dropping the future is harmless.
-    pub(crate) async fn pick_or_wait(self: Arc<Self>, ended: Vec<LinkId>) -> Arc<PeerLink> {
+    ///
+    /// # Errors
+    /// `NotFound` where there is nobody to wait for.
+    pub(crate) async fn pick_or_wait(self: Arc<Self>, ended: Vec<LinkId>) -> Result<Arc<PeerLink>, Error> {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
             if let Some(peer) = self.pick_but(&ended) {
-                return peer;
+                return Ok(peer);
+            }
+            if let Some(error) = self.nobody() {
+                return Err(error);
             }
             changed.await;
         }
@@ -228,6 +246,20 @@ impl ChannelPath {
             }
             changed.await;
         }
+    }
+
+    /// Why it is in vain to wait for a server of a ClientServer channel, where it is: each endpoint has answered that it is
+    /// none.
+    pub(crate) fn nobody(&self) -> Option<Error> {
+        let seen = self.seen.lock();
+        let text = format!(
+            "no endpoint has a server of channel {:?}; {}",
+            self.name,
+            seen.elsewhere.as_deref()?
+        );
+        let [no_member, ..] = &self.failures;
+        no_member.fetch_add(1, Ordering::Relaxed);
+        Some(Error::not_executed(ErrorKind::NotFound, text))
     }
 
     /// Why there is none.

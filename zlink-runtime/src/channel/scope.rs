@@ -43,7 +43,7 @@ pub struct HandlerScope {
 type Value = Arc<dyn Any + Send + Sync>;
 
 impl HandlerScope {
-    pub(super) fn new(number: u64) -> Self {
+    pub(crate) fn new(number: u64) -> Self {
         Self {
             number,
             values: Mutex::default(),

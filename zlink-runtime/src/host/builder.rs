@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::channel::{AnyFilter, Filter};
 use crate::error::StartError;
-use crate::limit::{DRAIN_TIME, REQUEST_TIMEOUT};
+use crate::limit::{DRAIN_TIME, REQUEST_TIMEOUT, ROUTE_CACHE_AGE};
 use crate::location::{BootClock, LocationTiming, StoreSource};
 use crate::random::Random;
 use crate::transport::{LinkConfig, LinkProfile, LinkTransport, Transport};
@@ -61,6 +61,7 @@ pub struct HostBuilder {
     pub(super) location: LocationOptions,
     pub(super) random: Random,
     pub(super) shared: Vec<Box<dyn Any + Send + Sync>>,
+    pub(super) route_cache_max_age: Duration,
 }
 
 impl Default for HostBuilder {
@@ -83,6 +84,7 @@ impl Default for HostBuilder {
             location: LocationOptions::default(),
             random: Random::default(),
             shared: Vec::new(),
+            route_cache_max_age: ROUTE_CACHE_AGE,
         }
     }
 }
@@ -205,6 +207,14 @@ impl HostBuilder {
     /// two, the later one.
     pub fn shared<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.shared.push(Box::new(value));
+        self
+    }
+
+    /// How long the host remembers where a Spot is before it asks the Location Store anew: 15 s where it is not set, 0 to ask
+    /// each time. It forgets sooner what turns out to be wrong, and what a host had that may be dead.
+    /// [`Host::set_route_cache_max_age`] changes it later.
+    pub fn route_cache_max_age(mut self, age: Duration) -> Self {
+        self.route_cache_max_age = age;
         self
     }
 

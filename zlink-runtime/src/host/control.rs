@@ -5,7 +5,7 @@ use crate::error::ConfigError;
 use crate::id::{ChannelName, Rid};
 use crate::limit::MAX_WEIGHT;
 use crate::mesh::{Links, PeerState};
-use crate::transport::{Endpoint, InvalidEndpoint};
+use crate::transport::Endpoint;
 
 use super::status::{self, TopologyStatus};
 use super::{Channel, Host, Mesh};
@@ -90,6 +90,22 @@ impl Host {
         }
     }
 
+    /// Changes how long the host remembers where a Spot is, of all that it finds from now on; 0 to ask the Location Store
+    /// each time. What it remembers already stays as long as it was to.
+    ///
+    /// # Errors
+    /// Where the age is neither 0 nor 1 ms to `i32::MAX` ms, or no mesh of this host has an object role.
+    pub fn set_route_cache_max_age(&self, age: std::time::Duration) -> Result<(), ConfigError> {
+        const PLACE: &str = "route_cache_max_age";
+        let spots = self.0.spots.as_ref();
+        let spots = spots.ok_or_else(|| ConfigError::new(PLACE, "no mesh of this host has an object role"))?;
+        if !age.is_zero() {
+            clock::timeout(PLACE, age).map_err(|error| ConfigError::new(PLACE, error.to_string()))?;
+        }
+        spots.set_route_age(age);
+        Ok(())
+    }
+
     /// Where the listener of that kind and name is bound.
     ///
     /// # Errors
@@ -148,8 +164,8 @@ impl MeshNode<'_> {
         connect(&self.mesh.links, endpoint, expected)
     }
 
-    /// Releases the intent for that endpoint, and closes the link it led to. Returns whether there was one. A peer that the
-    /// Location Store names is linked with anew.
+    /// Releases the intent for that endpoint, and closes the link that it made. Returns whether there was one. A peer that
+    /// another intent leads to, or the Location Store names, is linked with anew.
     ///
     /// # Errors
     /// Where the text is no endpoint.
@@ -192,8 +208,8 @@ impl ChannelControl<'_> {
         connect(self.client()?, endpoint, expected)
     }
 
-    /// Releases the intent for that endpoint, and closes the link it led to. Returns whether there was one. A server that
-    /// the Location Store names is linked with anew.
+    /// Releases the intent for that endpoint, and closes the link that it made. Returns whether there was one. A server
+    /// that another intent leads to, or the Location Store names, is linked with anew.
     ///
     /// # Errors
     /// Where the text is no endpoint, or this host has no Client role for the channel.
@@ -237,25 +253,15 @@ fn set_weight(links: &Links, channel: &ChannelName, weight: u32) -> Result<(), C
 }
 
 fn connect(links: &Links, endpoint: &str, expected: Option<Rid>) -> Result<(), ConfigError> {
-    let parsed = parse(endpoint)?;
-    if parsed.is_wildcard() || parsed.port() == Some(0) {
-        return Err(ConfigError::new(endpoint, "names no one place; give host and port"));
-    }
-    parsed.check_usable().map_err(|error| no_endpoint(endpoint, &error))?;
-    links.connect(parsed, expected);
+    let peer = Endpoint::of_peer(endpoint).map_err(|error| ConfigError::new(endpoint, error.to_string()))?;
+    links.connect(peer, expected);
     Ok(())
 }
 
 fn disconnect(links: &Links, endpoint: &str) -> Result<bool, ConfigError> {
-    Ok(links.disconnect(&parse(endpoint)?))
-}
-
-fn parse(endpoint: &str) -> Result<Endpoint, ConfigError> {
-    endpoint.parse().map_err(|error| no_endpoint(endpoint, &error))
-}
-
-fn no_endpoint(endpoint: &str, error: &InvalidEndpoint) -> ConfigError {
-    ConfigError::new(endpoint, error.to_string())
+    let parsed: Result<Endpoint, _> = endpoint.parse();
+    let parsed = parsed.map_err(|error| ConfigError::new(endpoint, error.to_string()))?;
+    Ok(links.disconnect(&parsed))
 }
 
 fn intents(links: &Links) -> Vec<IntentStatus> {

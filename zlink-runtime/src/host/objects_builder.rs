@@ -2,8 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU32;
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::channel::{AnyFilter, Filter};
 use crate::clock;
 use crate::id::{Generation, MeshName, Rid, SpotKind, SpotType};
 use crate::limit::{DEFAULT_WEIGHT, MAX_WEIGHT, OBJECT_TYPES};
@@ -23,6 +25,7 @@ pub struct ObjectServerBuilder {
     capacity: u32,
     placement_weight: u32,
     idle_timeout: Option<Duration>,
+    filters: Vec<Arc<dyn AnyFilter>>,
 }
 
 impl Default for ObjectServerBuilder {
@@ -34,6 +37,7 @@ impl Default for ObjectServerBuilder {
             capacity: 0,
             placement_weight: u32::from(DEFAULT_WEIGHT),
             idle_timeout: None,
+            filters: Vec::new(),
         }
     }
 }
@@ -48,6 +52,13 @@ impl ObjectServerBuilder {
     /// The node can have Spots that this factory makes: `<spot>_spot::<S>()` of a schema. Each type once.
     pub fn spot(mut self, factory: SpotFactory) -> Self {
         self.spots.push(factory);
+        self
+    }
+
+    /// Puts `filter` around every message that a Spot of this node is sent, within those that were registered before it. It
+    /// runs within the Spot's turn; timers and lifecycle callbacks pass no filter. Those of the host are not for Spots.
+    pub fn filter(mut self, filter: impl Filter) -> Self {
+        self.filters.push(Arc::new(filter));
         self
     }
 
@@ -195,6 +206,7 @@ impl ObjectServerBuilder {
             capacities,
             capacity: NonZeroU32::new(self.capacity),
             idle_timeout: self.idle_timeout,
+            filters: self.filters.into(),
         }
     }
 }

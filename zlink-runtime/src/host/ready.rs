@@ -43,14 +43,17 @@ impl MeshNode<'_> {
         servers_of(outbound, &self.mesh.links, &channel, servers, within).await
     }
 
-    /// Waits until there is a ready link to the node `rid`. Dropping the future is harmless.
+    /// Waits until there is a ready link to the node `rid`. This node needs none to itself. Dropping the future is
+    /// harmless.
     ///
     /// # Errors
     /// As [`MeshNode::ready`], but for `NotFound`: a node that nobody has heard of yet may still come.
     pub async fn linked(&self, rid: &Rid, within: Duration) -> Result<(), CallError> {
         let links = &self.mesh.links;
         let linked = async {
-            links.ready(rid, &[]).await;
+            if *rid != self.rid() {
+                links.ready(rid, &[]).await;
+            }
         };
         wait(&self.host.0.outbound, within, linked, || {
             format!("there is no ready link to {rid}{}", hindrances(links))

@@ -41,8 +41,9 @@ macro_rules! socket_methods {
     () => {
         /// Where it listens, such as `tcp://127.0.0.1:7001` or `ipc:///run/shop.sock`. Port 0 takes a free one.
         ///
-        /// With a Location Store, it is a free port of the loopback address where it is not set. Without one a node needs
-        /// it, and so does a channel's server, unless its only client is this host.
+        /// With a Location Store, it is a free port of the loopback address where it is not set, and the port may be left
+        /// out: `tcp://10.0.0.7`. Without one a node needs it, and so does a channel's server, unless its only client is
+        /// this host.
         pub fn listen(mut self, endpoint: impl Into<String>) -> Self {
             self.socket.listen = Some(endpoint.into());
             self

@@ -70,7 +70,10 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     let (transport, random) = (builder.transport.clone(), builder.random.clone());
     let (watchdog, filters) = (builder.watchdog, builder.filters.clone().into());
     let mut builder = builder;
-    let shared = Shared::new(std::mem::take(&mut builder.shared));
+    let (shared, route_age) = (
+        Shared::new(std::mem::take(&mut builder.shared)),
+        builder.route_cache_max_age,
+    );
     let profiles = Profiles {
         jobs: builder.job_profile,
         links: builder.link_profile,
@@ -114,7 +117,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         let connect = mesh.connect.clone();
         let max_record = mesh.registered.socket.max_message;
         let (role, objects) = (mesh.registered.role, mesh.registered.objects.clone());
-        let rid_prefix = mesh.registered.rid_prefix.clone().unwrap_or_else(|| "node".to_owned());
+        let rid_prefix = mesh.rid_prefix.clone();
         let mesh = ground.mesh(mesh).await;
         let path = MeshPath {
             name: mesh.name.clone(),
@@ -148,7 +151,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         .as_ref()
         .filter(|_| !homes.is_empty() && ground.mistakes.is_empty());
     let spots = spots.map(|location| {
-        let spots = ground.spots(location.lease(), shared, homes);
+        let spots = ground.spots(location.lease(), (shared, route_age), homes);
         location.asks(spots.reader().clone());
         spots
     });
@@ -232,7 +235,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
 }
 
 impl Ground {
-    fn spots(&self, lease: Arc<HostLease>, shared: Shared, homes: Vec<Home>) -> Spots {
+    fn spots(&self, lease: Arc<HostLease>, (shared, route_age): (Shared, Duration), homes: Vec<Home>) -> Spots {
         Spots::new(SpotsConfig {
             outbound: self.outbound.clone(),
             permits: self.permits.clone(),
@@ -242,6 +245,7 @@ impl Ground {
             lease,
             shared,
             homes,
+            route_age,
         })
     }
 
@@ -453,7 +457,7 @@ impl Ground {
         } else {
             let path = self.path(ChannelPath::new(
                 name.clone(),
-                PathKind::ClientServer,
+                PathKind::ClientServer { searches: automatic },
                 Timeouts::default(),
             ));
             let inbound = inbound(self, Vec::new(), vec![path]);

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::channel::HostState;
+use crate::channel::{DropCounts, HostState};
 use crate::clock;
+use crate::spot::Spots;
 use crate::transport::LinkProfile;
 
 use super::Host;
@@ -60,6 +61,8 @@ pub struct HostStatus {
     pub waiting_requests: usize,
     /// Requests of this host that ended at their deadlines, since it started.
     pub request_timeouts: u64,
+    /// One-way messages to Spots that came here and were not delivered, since it started.
+    pub spot_drops: DropCounts,
     /// How it stands with its Location Store, if it has one.
     pub location: Option<LocationStatus>,
     /// When this was observed.
@@ -134,6 +137,7 @@ impl Host {
                 HostState::Draining => HostPhase::Draining,
                 HostState::Stopped => HostPhase::Stopped,
             },
+            spot_drops: self.0.spots.as_ref().map(Spots::drops).unwrap_or_default(),
             jobs: JobQueueStatus {
                 profile: self.0.profiles.jobs,
                 limit: counts.limits.max(),

@@ -35,6 +35,8 @@ impl Mistakes {
 pub(super) struct MeshPlan {
     pub(super) name: MeshName,
     pub(super) rid: Rid,
+    /// What made RIDs of it begin with.
+    pub(super) rid_prefix: String,
     pub(super) listen: Listen,
     pub(super) connect: Vec<(Endpoint, Option<Rid>)>,
     /// Whether it is found, and finds others, through the Location Store.
@@ -80,6 +82,10 @@ pub(super) fn validate(host: HostBuilder) -> Result<Plan, Vec<ConfigError>> {
         ("send_timeout", host.send_timeout),
         ("drain_timeout", Some(host.drain_timeout)),
         ("watchdog", host.watchdog),
+        (
+            "route_cache_max_age",
+            Some(host.route_cache_max_age).filter(|age| !age.is_zero()),
+        ),
     ] {
         if let Some(timeout) = timeout {
             mistakes.check("host", clock::timeout(what, timeout));
@@ -178,6 +184,7 @@ fn one_path_per_channel(host: &HostBuilder, mistakes: &mut Mistakes) {
 fn mesh_plan(mesh: MeshBuilder, store: bool, random: &Random, mistakes: &mut Mistakes) -> Option<MeshPlan> {
     let place = format!("mesh {:?}", mesh.name);
     let name = mistakes.check(&place, MeshName::new(&mesh.name));
+    let rid_prefix = mesh.rid_prefix.clone().unwrap_or_else(|| "node".to_owned());
     let rid = match (&mesh.rid, &mesh.rid_prefix) {
         (Some(_), Some(_)) => {
             mistakes.add(
@@ -187,7 +194,7 @@ fn mesh_plan(mesh: MeshBuilder, store: bool, random: &Random, mistakes: &mut Mis
             None
         }
         (Some(rid), None) => mistakes.check(&place, Rid::new(rid)),
-        (None, prefix) => mistakes.check(&place, Rid::drawn(prefix.as_deref().unwrap_or("node"), random)),
+        (None, _) => mistakes.check(&place, Rid::drawn(&rid_prefix, random)),
     };
     let automatic = store && !mesh.socket.manual;
     if automatic && mesh.rid.is_some() {
@@ -258,12 +265,13 @@ fn mesh_plan(mesh: MeshBuilder, store: bool, random: &Random, mistakes: &mut Mis
             mistakes.add(&place, problem);
             None
         }
-        Some(listen) => listen_plan(&place, listen, mesh.socket.advertise.as_deref(), mistakes),
+        Some(listen) => listen_plan(&place, (listen, automatic), mesh.socket.advertise.as_deref(), mistakes),
     };
     let connect = connect_plan(&place, &mesh.socket.connect, mistakes);
     Some(MeshPlan {
         name: name?,
         rid: rid?,
+        rid_prefix,
         listen: listen?,
         connect: connect?,
         automatic,
@@ -334,7 +342,12 @@ fn channel_plan(channel: ClientServerBuilder, store: bool, mistakes: &mut Mistak
         mistakes.add(&place, problem);
     }
     let endpoint = channel.socket.listen.as_deref().unwrap_or(ANYWHERE);
-    let listen = listen_plan(&place, endpoint, channel.socket.advertise.as_deref(), mistakes);
+    let listen = listen_plan(
+        &place,
+        (endpoint, automatic),
+        channel.socket.advertise.as_deref(),
+        mistakes,
+    );
     let connect = connect_plan(&place, &channel.socket.connect, mistakes);
     let max_message = if channel.socket.max_message == 0 {
         PAYLOAD_BYTES
@@ -397,14 +410,23 @@ fn common_mistakes(place: &str, socket: &SocketOptions, mistakes: &mut Mistakes)
     }
 }
 
-fn usable(endpoint: &str) -> Result<Endpoint, InvalidEndpoint> {
-    let endpoint: Endpoint = endpoint.parse()?;
+/// Where to listen. Peers that are `automatic` need not know the port beforehand, so it may be left out.
+fn listening(text: &str, automatic: bool) -> Result<Endpoint, InvalidEndpoint> {
+    let endpoint: Endpoint = match text.parse() {
+        Err(_) if automatic && let Ok(any_port) = format!("{text}:0").parse() => any_port,
+        parsed => parsed?,
+    };
     endpoint.check_usable()?;
     Ok(endpoint)
 }
 
-fn listen_plan(place: &str, endpoint: &str, advertise: Option<&str>, mistakes: &mut Mistakes) -> Option<Listen> {
-    let endpoint = mistakes.check(place, usable(endpoint))?;
+fn listen_plan(
+    place: &str,
+    (endpoint, automatic): (&str, bool),
+    advertise: Option<&str>,
+    mistakes: &mut Mistakes,
+) -> Option<Listen> {
+    let endpoint = mistakes.check(place, listening(endpoint, automatic))?;
     match advertise {
         None if endpoint.is_wildcard() => {
             let problem = format!("listens on every address ({endpoint}); say with advertise(…) which one peers dial");
@@ -437,16 +459,7 @@ fn connect_plan(
     let mut plan = Vec::new();
     let mut right = true;
     for (endpoint, rid) in connect {
-        let endpoint = match usable(endpoint) {
-            Ok(endpoint) if endpoint.is_wildcard() || endpoint.port() == Some(0) => {
-                mistakes.add(
-                    place,
-                    format!("connects to {endpoint}, which names no one place; give host and port"),
-                );
-                None
-            }
-            other => mistakes.check(place, other),
-        };
+        let endpoint = mistakes.check(place, Endpoint::of_peer(endpoint));
         let rid = match rid {
             Some(rid) => mistakes.check(place, Rid::new(rid)).map(Some),
             None => Some(None),

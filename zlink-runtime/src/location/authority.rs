@@ -79,6 +79,8 @@ pub(crate) enum Reserving {
     Won(Reservation),
     /// The same operation holds it already, with the same content.
     Issued(SpotRecord),
+    /// The same operation has ended, not long ago.
+    Over(Ended),
     /// It is somebody else's.
     Lost(SpotRecord),
     NoCapacity,
@@ -213,6 +215,7 @@ impl Authority {
         match self.shared().submit(Change::Reserve(reserve)).await? {
             Done::Reserved(reservation) => Ok(Reserving::Won(reservation)),
             Done::Issued(record) => Ok(Reserving::Issued(record)),
+            Done::Over(ended) => Ok(Reserving::Over(*ended)),
             Done::Found(Some(record)) => Ok(Reserving::Lost(record)),
             // Nothing was asked of the store; who needs no room must not be told that there is none.
             Done::NoCapacity => Ok(match self.reader().find(&id).await? {

@@ -81,11 +81,15 @@ impl Links {
             };
             peers.insert(rid, Peer { info, need, dialling });
         }
+        let listed = peers.keys().cloned().collect();
         drop(peers);
+        let mut table = inner.table.lock();
+        table.listed(&listed);
         if !before.is_empty() {
             let gone = |rid: &Rid| before.contains_key(rid) && !inner.wants(rid);
-            inner.table.lock().forget(clock::now(), |rid| !gone(rid));
+            table.forget(clock::now(), |rid| !gone(rid));
         }
+        drop(table);
         inner.publish();
     }
 
@@ -113,11 +117,11 @@ impl Inner {
     }
 
     fn dial_automatically(self: &Arc<Self>, info: &NodeInfo, manual: &[Arc<Intent>]) -> Option<Dialling> {
-        let endpoint = match info.endpoint.parse::<Endpoint>() {
-            Ok(endpoint) if !endpoint.is_wildcard() && endpoint.port() != Some(0) => endpoint,
-            _ => {
+        let endpoint = match Endpoint::of_peer(&info.endpoint) {
+            Ok(endpoint) => endpoint,
+            Err(error) => {
                 tracing::warn!(
-                    target: "zlink::runtime", peer = %info.rid, endpoint = info.endpoint,
+                    target: "zlink::runtime", peer = %info.rid, %error,
                     "the Location Store names an endpoint that nobody can dial"
                 );
                 return None;

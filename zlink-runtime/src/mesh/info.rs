@@ -38,6 +38,10 @@ impl Scope {
         matches!(self, Scope::Mesh(_))
     }
 
+    pub(crate) fn is_channel_client(&self) -> bool {
+        matches!(self, Scope::ChannelClient(_))
+    }
+
     pub(crate) fn name(&self) -> &str {
         match self {
             Scope::Mesh(name) => name.as_str(),

@@ -8,8 +8,8 @@ use tokio::sync::{Notify, oneshot};
 
 use crate::clock;
 use crate::id::Rid;
-use crate::transport::{CloseReason, Endpoint, TransportError};
-use crate::wire::{self, RejectReason};
+use crate::transport::{CloseReason, Endpoint, Link, TransportError};
+use crate::wire::{RecordKind, RejectReason};
 
 use super::PeerState;
 use super::backoff::{Backoff, after_refusal};
@@ -29,30 +29,39 @@ pub(crate) struct Intent {
     asked: Notify,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Progress {
     state: PeerState,
     /// Whom it led to last.
     rid: Option<Rid>,
     /// Why the last attempt failed.
     failure: Option<String>,
+    /// The link that it made, from its handshake on, while that lives.
+    link: Option<Arc<dyn Link>>,
+    /// Nobody wants it any more.
+    released: bool,
+    /// Who is there has answered that it is something else: a server of another channel, a node of a mesh.
+    elsewhere: bool,
 }
 
 impl Intent {
     pub(super) fn new(endpoint: Endpoint, expected: Option<Rid>) -> Arc<Self> {
-        Self::made(endpoint, expected, false)
+        Self::with(endpoint, expected, false)
     }
 
     /// For a peer that the Location Store names.
     pub(super) fn automatic(endpoint: Endpoint, rid: Rid) -> Arc<Self> {
-        Self::made(endpoint, Some(rid), true)
+        Self::with(endpoint, Some(rid), true)
     }
 
-    fn made(endpoint: Endpoint, expected: Option<Rid>, automatic: bool) -> Arc<Self> {
+    fn with(endpoint: Endpoint, expected: Option<Rid>, automatic: bool) -> Arc<Self> {
         let progress = Progress {
             state: PeerState::Connecting,
             rid: expected.clone(),
             failure: None,
+            link: None,
+            released: false,
+            elsewhere: false,
         };
         Arc::new(Self {
             endpoint,
@@ -84,19 +93,62 @@ impl Intent {
 
     /// It has led to that peer. Returns whom it led to before.
     pub(super) fn is_ready(&self, rid: &Rid) -> Option<Rid> {
-        let progress = Progress {
-            state: PeerState::Ready,
-            rid: Some(rid.clone()),
-            failure: None,
-        };
-        std::mem::replace(&mut *self.progress.lock(), progress).rid
+        let mut progress = self.progress.lock();
+        (progress.state, progress.failure, progress.elsewhere) = (PeerState::Ready, None, false);
+        progress.rid.replace(rid.clone())
+    }
+
+    /// It has dialled that link. Returns whether anybody still wants it.
+    fn made(&self, link: &Arc<dyn Link>) -> bool {
+        let mut progress = self.progress.lock();
+        if !progress.released {
+            progress.link = Some(link.clone());
+        }
+        !progress.released
+    }
+
+    /// Its link has ended.
+    fn lost_its_link(&self) {
+        self.progress.lock().link = None;
+    }
+
+    /// Nobody wants it any more. The link that it made ends, in its handshake too, unless it leads to a peer that may
+    /// `stay`.
+    pub(super) fn release(&self, why: &'static str, stay: impl FnOnce(&Rid) -> bool) {
+        let mut progress = self.progress.lock();
+        progress.released = true;
+        let stays = progress.state == PeerState::Ready && progress.rid.as_ref().is_some_and(stay);
+        let link = progress.link.take().filter(|_| !stays);
+        drop(progress);
+        if let Some(link) = link {
+            link.close(CloseReason::Local(why), Duration::ZERO);
+        }
     }
 
     fn failed(&self, state: PeerState, why: impl ToString) {
         let mut progress = self.progress.lock();
         progress.state = state;
         progress.failure = Some(why.to_string());
+        progress.elsewhere = false;
     }
+
+    /// As [`Intent::failed`]; what is wanted is not at that endpoint.
+    fn led_elsewhere(&self, why: &str) {
+        self.failed(PeerState::NotConnected, why);
+        self.progress.lock().elsewhere = true;
+    }
+}
+
+/// What is at the endpoints of the intents, where there are any and each was answered that what is wanted is not there.
+/// What they answered stands until another attempt ends otherwise.
+pub(super) fn elsewhere(intents: &[Arc<Intent>]) -> Option<String> {
+    let answers = intents.iter().map(|intent| {
+        let progress = intent.progress.lock();
+        let failure = progress.failure.as_ref().filter(|_| progress.elsewhere)?;
+        Some(format!("{}: {failure}", intent.endpoint))
+    });
+    let answers: Vec<_> = answers.collect::<Option<_>>()?;
+    (!answers.is_empty()).then(|| answers.join("; "))
 }
 
 /// A link that was there for this long was worth dialling at once again; one that ends sooner counts as a failure.
@@ -123,12 +175,17 @@ pub(super) async fn run(links: Arc<Inner>, intent: Arc<Intent>) {
             backoff.reset();
         }
         let next = settle(&links, &intent, ended, &mut reported).await;
+        if links.local().scope.is_channel_client() {
+            // Whether there is anybody left to wait for.
+            links.publish();
+        }
         let random = links.random().bits();
         let pause = match next {
             Next::Soon => backoff.next(random),
             Next::Seldom => after_refusal(random),
         };
         tokio::select! {
+            biased;
             () = tokio::time::sleep(pause) => {}
             () = intent.asked.notified() => {}
         }
@@ -177,7 +234,10 @@ async fn settle(
         Ok(Ended::Refused { refusal, by_peer, .. }) => {
             let who = if by_peer { "the peer refused" } else { "refused" };
             let text = format!("{who}: {:?}: {}", refusal.reason, refusal.text);
-            intent.failed(PeerState::NotConnected, &text);
+            match refusal.reason {
+                RejectReason::Channel | RejectReason::Topology => intent.led_elsewhere(&text),
+                _ => intent.failed(PeerState::NotConnected, &text),
+            }
             if refusal.reason != RejectReason::Identity {
                 return Next::Soon;
             }
@@ -206,16 +266,17 @@ async fn attempt(links: &Arc<Inner>, intent: &Arc<Intent>) -> Result<Ended, Tran
     let sink = LinkSink::dialled(links.clone(), link.clone(), intent.clone(), tell);
     links.remember(&link);
     link.start(sink);
-    links.greet(&link);
+    if intent.made(&link) {
+        links.say(&link, RecordKind::Hello, &links.local().to_wire());
+    } else {
+        link.close(CloseReason::Local("its intent was released"), Duration::ZERO);
+    }
+    // Nothing but the intent may keep a link that has ended.
+    drop(link);
     // The sink always tells; were it lost, the link would be gone too.
-    Ok(ended
-        .await
-        .unwrap_or(Ended::BeforeReady(CloseReason::Local("abandoned"))))
-}
-
-/// The hello of this side, as a record.
-pub(super) fn hello(body: &[u8]) -> Vec<u8> {
-    wire::service(wire::RecordKind::Hello, body)
+    let ended = ended.await;
+    intent.lost_its_link();
+    Ok(ended.unwrap_or(Ended::BeforeReady(CloseReason::Local("abandoned"))))
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use crate::transport::{
     Acceptor, CloseReason, Endpoint, Flow, Lane, Lanes, Link, Listener, Offer, Record, SocketType, Transport,
     TransportError,
 };
-use crate::wire::{self, NodeState};
+use crate::wire::{self, NodeState, RecordKind};
 
 use super::discovered::{Discovered, Listed};
 use super::flow::ReceiveFlow;
@@ -177,50 +177,28 @@ impl Links {
             return known.ask();
         }
         // A changed expectation is a new intent; the one before must not keep dialling.
-        let mut former = None;
-        intents.retain(|(intent, task)| {
-            let same = intent.endpoint == endpoint;
-            if same {
-                task.abort();
-                former = intent.rid();
-            }
-            !same
-        });
+        let former = take(&mut intents, &endpoint);
         let intent = Intent::new(endpoint, expected.clone());
         let task = self.0.runtime.spawn(intent::run(self.0.clone(), intent.clone()));
         intents.push((intent, task));
         drop(intents);
-        if let (Some(former), Some(expected)) = (former, expected)
-            && former != expected
-        {
-            self.close_dialled(&former, "another peer is expected at its endpoint");
+        self.0.publish();
+        for intent in former {
+            intent.release("another peer is expected at its endpoint", |rid| {
+                expected.as_ref().is_none_or(|expected| expected == rid)
+            });
         }
     }
 
-    fn close_dialled(&self, rid: &Rid, why: &'static str) {
-        if let Lookup::Ready(peer) = self.find(rid)
-            && peer.link().peer().dialled
-        {
-            peer.close(CloseReason::Local(why), Duration::ZERO);
-        }
-    }
-
-    /// Releases the intent for that endpoint, and closes the link it led to. Returns whether there was one.
+    /// Releases the intent for that endpoint, and closes the link that it made. Returns whether there was one.
     pub(crate) fn disconnect(&self, endpoint: &Endpoint) -> bool {
-        let mut released = Vec::new();
-        self.0.intents.lock().retain(|(intent, task)| {
-            let same = intent.endpoint == *endpoint;
-            if same {
-                task.abort();
-                released.push(intent.clone());
-            }
-            !same
-        });
-        for rid in released.iter().filter_map(|intent| intent.rid()) {
-            self.close_dialled(&rid, "its intent was released");
+        let released = take(&mut self.0.intents.lock(), endpoint);
+        for intent in &released {
+            intent.release("its intent was released", |_| false);
         }
         if !released.is_empty() {
             self.0.dial_where_needed();
+            self.0.publish();
         }
         !released.is_empty()
     }
@@ -248,6 +226,11 @@ impl Links {
                 found => found,
             },
         }
+    }
+
+    /// Whether there is a link to that peer, or one may come: the store lists it, or somebody wants it.
+    pub(crate) fn expects(&self, rid: &Rid) -> bool {
+        matches!(self.find(rid), Lookup::Ready(_) | Lookup::Known)
     }
 
     /// Waits until a link to that peer is ready that is none of those that have `ended`. Dropping the future is harmless.
@@ -415,6 +398,17 @@ impl Links {
     }
 }
 
+/// Takes the intents for that endpoint out, and ends their dialling.
+fn take(intents: &mut Vec<(Arc<Intent>, JoinHandle<()>)>, endpoint: &Endpoint) -> Vec<Arc<Intent>> {
+    let taken = intents.extract_if(.., |(intent, _)| intent.endpoint == *endpoint);
+    taken
+        .map(|(intent, task)| {
+            task.abort();
+            intent
+        })
+        .collect()
+}
+
 impl fmt::Debug for Links {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Links").field(&self.0.local.lock().scope).finish()
@@ -518,23 +512,17 @@ impl Inner {
         self.changed.notify_waiters();
     }
 
-    pub(super) fn greet(&self, link: &Arc<dyn Link>) {
-        match codec::encode(&self.local().to_wire(), <[u8]>::to_vec) {
-            Ok(body) => {
-                let record = intent::hello(&body);
-                // The first record always finds room; a link that has ended tells its sink.
-                let _ = link.try_send(
-                    Lane::Data,
-                    Record {
-                        head: &record,
-                        payload: &[],
-                    },
-                );
-            }
-            Err(error) => {
-                tracing::error!(target: "zlink::runtime", %error, "the hello cannot be encoded");
-                link.close(CloseReason::Local("the hello cannot be encoded"), Duration::ZERO);
-            }
+    /// Says something of a handshake.
+    pub(super) fn say<M: codec::Message>(&self, link: &Arc<dyn Link>, kind: RecordKind, message: &M) {
+        let said = codec::encode(message, |body| {
+            let record = wire::service(kind, body);
+            let (head, payload) = (record.as_slice(), [].as_slice());
+            // The first records of a link always find room; a link that has ended tells its sink.
+            let _ = link.try_send(Lane::Data, Record { head, payload });
+        });
+        if let Err(error) = said {
+            tracing::error!(target: "zlink::runtime", ?kind, %error, "a service record cannot be encoded");
+            link.close(CloseReason::Local("a service record cannot be encoded"), Duration::ZERO);
         }
     }
 
@@ -568,7 +556,9 @@ impl Inner {
     pub(super) fn publish(&self) {
         let (version, mut view) = self.table.lock().next_view();
         self.discovered.add_to(&mut view);
-        self.upcall.peers_changed(version, &view);
+        // Asked behind the version: whatever has changed by then, nobody tells it with an earlier one.
+        let elsewhere = intent::elsewhere(&self.intents());
+        self.upcall.peers_changed(version, &view, elsewhere.as_deref());
         self.changed.notify_waiters();
     }
 

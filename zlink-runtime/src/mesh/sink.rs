@@ -312,24 +312,7 @@ impl LinkSink {
     }
 
     fn tell<M: codec::Message>(&self, kind: RecordKind, message: &M) {
-        match codec::encode(message, <[u8]>::to_vec) {
-            Ok(body) => {
-                let record = wire::service(kind, &body);
-                // The first records of a link always find room; a link that has ended needs none.
-                let _ = self.link.try_send(
-                    Lane::Data,
-                    crate::transport::Record {
-                        head: &record,
-                        payload: &[],
-                    },
-                );
-            }
-            Err(error) => {
-                tracing::error!(target: "zlink::runtime", %error, "a service record cannot be encoded");
-                self.link
-                    .close(CloseReason::Local("a service record cannot be encoded"), Duration::ZERO);
-            }
-        }
+        self.links.say(&self.link, kind, message);
     }
 
     fn protocol_error(&self, what: &'static str) {

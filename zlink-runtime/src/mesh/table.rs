@@ -1,6 +1,6 @@
 //! The peers of one scope: who is known, and which link to each is used. Pure; what must happen is returned.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use tokio::time::Instant;
@@ -14,8 +14,8 @@ use super::info::{NodeInfo, Refusal, channels_from_wire};
 use super::peer::PeerLink;
 use super::{ObjectRole, PeerView, Placement};
 
-/// Generations of one RID that are remembered as ended.
-const ENDED_GENERATIONS: usize = 8;
+/// Runs that are remembered as replaced by later ones.
+const REPLACED_RUNS: usize = 1024;
 
 /// Peers by RID.
 #[derive(Debug, Default)]
@@ -24,6 +24,8 @@ pub(super) struct Table {
     /// Whether one peer may have many links and none is preferred: the clients of a ClientServer server.
     keyed_by_link: bool,
     links: BTreeMap<LinkId, Arc<PeerLink>>,
+    /// Runs that later ones have replaced, the latest last: they stay out, also where their successors are forgotten.
+    replaced: VecDeque<(Rid, Generation)>,
     version: u64,
 }
 
@@ -31,9 +33,10 @@ pub(super) struct Table {
 struct Entry {
     info: NodeInfo,
     ready: Option<Arc<PeerLink>>,
-    ended: VecDeque<Generation>,
     /// When its last link was lost.
     lost: Option<Instant>,
+    /// Whether the Location Store lists it; `None` where it never did.
+    listed: Option<bool>,
 }
 
 /// What a newly admitted link means for those that are there.
@@ -64,22 +67,23 @@ impl Table {
             self.links.insert(link.id(), link.clone());
             return Placed::Used { replaces: None };
         }
+        let is_this = |(rid, run): &(Rid, Generation)| *run == info.generation && *rid == info.rid;
+        if self.replaced.iter().any(is_this) {
+            let text = format!("that run of {} has ended; a later one took its place", info.rid);
+            return Placed::Refused(Refusal::new(RejectReason::StaleGeneration, text));
+        }
         let Some(entry) = self.peers.get_mut(&info.rid) else {
             let rid = info.rid.clone();
             let entry = Entry {
                 info,
                 ready: Some(link.clone()),
-                ended: VecDeque::new(),
                 lost: None,
+                listed: None,
             };
             self.peers.insert(rid, entry);
             self.links.insert(link.id(), link.clone());
             return Placed::Used { replaces: None };
         };
-        if entry.ended.contains(&info.generation) {
-            let text = format!("that run of {} has ended; a later one took its place", info.rid);
-            return Placed::Refused(Refusal::new(RejectReason::StaleGeneration, text));
-        }
         let same_run = entry.info.generation == info.generation;
         if same_run && info.revision < entry.info.revision {
             let text = format!("revision {} is older than {}", info.revision, entry.info.revision);
@@ -102,10 +106,10 @@ impl Table {
             used => Placed::Used { replaces: used.clone() },
         };
         if !same_run {
-            entry.ended.push_back(entry.info.generation);
-            if entry.ended.len() > ENDED_GENERATIONS {
-                entry.ended.pop_front();
+            if self.replaced.len() == REPLACED_RUNS {
+                self.replaced.pop_front();
             }
+            self.replaced.push_back((info.rid.clone(), entry.info.generation));
         }
         entry.info = info;
         entry.lost = None;
@@ -237,11 +241,23 @@ impl Table {
         (self.version, self.view())
     }
 
-    /// The linked peers that can have Spots and take new work, by RID.
+    /// The Location Store lists these peers now, and no others.
+    pub(super) fn listed(&mut self, list: &BTreeSet<Rid>) {
+        for (rid, entry) in &mut self.peers {
+            entry.listed = match list.contains(rid) {
+                true => Some(true),
+                false => entry.listed.map(|_| false),
+            };
+        }
+    }
+
+    /// The linked peers that can have Spots and take new work, by RID. Whoever is not listed any more is dead, or does not
+    /// know whether it lives, whatever its link says.
     pub(super) fn placements(&self) -> Vec<Placement> {
         let able = self.peers.values().filter(|entry| {
             let info = &entry.info;
-            entry.ready.is_some() && info.role == ObjectRole::Server && !info.is_draining()
+            let may_live = entry.listed != Some(false);
+            entry.ready.is_some() && may_live && info.role == ObjectRole::Server && !info.is_draining()
         });
         able.map(|entry| Placement {
             rid: entry.info.rid.clone(),

@@ -16,6 +16,8 @@ pub(crate) struct RouteCache<K, R> {
     routes: HashMap<K, Entry<R>>,
     /// In the order they came; some are gone, or newer by now.
     order: VecDeque<(K, u64)>,
+    /// How often all that was found before has become worthless.
+    epoch: u64,
 }
 
 #[derive(Debug)]
@@ -33,6 +35,21 @@ impl<K: Clone + Eq + Hash, R: Clone> RouteCache<K, R> {
             capacity,
             routes: HashMap::new(),
             order: VecDeque::new(),
+            epoch: 0,
+        }
+    }
+
+    /// Changes the age of what comes from here on. What is there stays as long as it was to.
+    pub(crate) fn set_max_age(&mut self, max_age: Duration) {
+        self.max_age = max_age;
+    }
+
+    /// In a new epoch nothing holds that was found before.
+    pub(crate) fn begin_epoch(&mut self, epoch: u64) {
+        if epoch > self.epoch {
+            self.epoch = epoch;
+            self.routes.clear();
+            self.order.clear();
         }
     }
 
@@ -112,6 +129,35 @@ mod tests {
         assert_eq!(cache.get(&"a", now), Some("new"));
         cache.forget(&"a", 7);
         assert_eq!(cache.get(&"a", now), None);
+    }
+
+    /// REQ: RT-005
+    #[test]
+    fn a_new_epoch_begins_empty() {
+        let (mut cache, now) = cache();
+        cache.put("a", 5, "there", now);
+        cache.begin_epoch(0);
+        assert_eq!(cache.get(&"a", now), Some("there"));
+        cache.begin_epoch(1);
+        assert_eq!(cache.get(&"a", now), None);
+        cache.put("a", 2, "anew", now);
+        cache.begin_epoch(1);
+        assert_eq!(cache.get(&"a", now), Some("anew"), "versions begin anew, too");
+    }
+
+    /// REQ: RT-010
+    #[test]
+    fn another_age_is_for_what_comes_later() {
+        let (mut cache, now) = cache();
+        cache.put("old", 1, "there", now);
+        cache.set_max_age(Duration::from_secs(1));
+        cache.put("new", 2, "there", now);
+        let later = now + Duration::from_secs(1);
+        assert_eq!(
+            (cache.get(&"old", later), cache.get(&"new", later)),
+            (Some("there"), None)
+        );
+        assert_eq!(cache.get(&"old", now + AGE), None);
     }
 
     #[test]

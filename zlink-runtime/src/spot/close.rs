@@ -72,7 +72,6 @@ impl Inner {
             }
             self.is_misled(&object.id, u64::MAX);
         }
-        object.has_ended();
         self.remove(&object);
         closed
     }

@@ -13,12 +13,13 @@ use crate::clock;
 use crate::error::{CallError, Error, ErrorKind, Execution};
 use crate::id::{MeshName, ObjectGeneration, Rid, SpotId, SpotKind, SpotRef, SpotType};
 use crate::limit::INBOX_BYTES;
-use crate::location::{CreationOutcome, OperationId, Removal, Resolved, SpotRecord};
+use crate::location::{Ended, OperationId, Removal, Resolved, SpotRecord};
 use crate::wire::{self, RecordKind, SpotOutcome};
 
 use super::call::is_managed;
 use super::find::{check_new, failed, unavailable};
-use super::spots::Inner;
+use super::manage::ended_before;
+use super::spots::{Home, Inner};
 use super::value::SpotCreated;
 
 /// Between two looks at a Spot that somebody else makes or closes: from, to.
@@ -41,9 +42,9 @@ pub(super) struct Submitted(Arc<Progress>);
 
 #[derive(Default)]
 struct Progress {
-    /// A node may have been asked.
+    /// Something of it may have left this process.
     asked: AtomicBool,
-    /// One is being asked: that ends by itself, at the same deadline, and says more.
+    /// A node is being asked: that ends by itself, at the same deadline, and says more.
     asks: AtomicBool,
 }
 
@@ -66,6 +67,34 @@ impl Submitted {
 
 fn refused<T>(kind: ErrorKind, text: String) -> Result<T, CallError> {
     Err(Error::not_executed(kind, text).into())
+}
+
+/// Whom a creation was asked of so far.
+#[derive(Default)]
+struct Tried {
+    refused_by: Vec<Rid>,
+    /// Who was asked last and never answered.
+    lost: Option<Rid>,
+    last: Option<CallError>,
+}
+
+impl Tried {
+    /// An error of this host's own, for whoever asked.
+    fn told(&self, error: Error) -> CallError {
+        match self.lost {
+            None => error.into(),
+            Some(_) => Error::unknown(error.kind(), error.message().to_owned()).into(),
+        }
+    }
+}
+
+/// What came of asking a node.
+enum Asked {
+    Answered(SpotCreated<Vec<u8>>),
+    /// It does not take it, and says so: another may.
+    Elsewhere,
+    /// Nothing is known yet.
+    Later,
 }
 
 impl Asking {
@@ -114,7 +143,8 @@ impl Asking {
         }
     }
 
-    /// Creates it; without an ID, under a new one.
+    /// Creates it; without an ID, under a new one. Who was asked and did not answer may have begun it, and may have ended:
+    /// it is the same operation that others are asked for then, so it happens once, and its answer is read where it stands.
     pub(super) async fn create(self, id: Option<SpotId>, request: Vec<u8>) -> Result<SpotCreated<Vec<u8>>, CallError> {
         if request.len() > INBOX_BYTES {
             let text = format!("needs {} bytes; a create carries at most {INBOX_BYTES}", request.len());
@@ -132,119 +162,115 @@ impl Asking {
             lifecycle: home.lifecycle,
             id: self.spots.random.uuid().into_bytes(),
         };
-        let mut refused_by: Vec<Rid> = Vec::new();
-        let mut last: Option<CallError> = None;
-        // Whose answer was lost with its link: it may have made the Spot, and may make it still.
-        let mut unheard: Option<Rid> = None;
+        let mut tried = Tried::default();
         let mut pause = LOOK.0;
         loop {
-            let resolved = self.spots.authority.resolve(&id).await;
-            if let Some(node) = unheard.clone() {
-                let here = match &resolved {
-                    Resolved::Ready(record) | Resolved::Unavailable(record) if record.operation == operation => {
-                        record.node.clone()
-                    }
-                    _ => node,
-                };
-                // Read after it: what is Ready by then has ended before.
-                if let Some(created) = self.ended(&operation, &id, &home.mesh, here).await? {
-                    return Ok(created);
-                }
-            }
-            if clock::now() >= self.deadline {
-                let text = "the Spot was not made in time";
-                return Err(last.unwrap_or_else(|| self.submitted.error(ErrorKind::DeadlineExceeded, text).into()));
-            }
-            match resolved {
+            match self.spots.authority.resolve(&id).await {
                 Resolved::Ready(record) => {
                     self.check_type(&record, |kind| kind == SpotKind::User)?;
-                    if exclusive {
-                        return refused(ErrorKind::AlreadyExists, format!("there is a Spot {:?}", id.as_str()));
-                    }
                     self.spots.remember(&record);
-                    return Ok(SpotCreated::Existing(record.reference()));
+                    if record.operation == operation {
+                        // Its answer came into the store with it.
+                        if let Some(ended) = self.has_ended(&operation).await {
+                            return self
+                                .created(&id, ended_before(ended)?)
+                                .map(|created| created.unwrap_or_else(|| SpotCreated::Existing(record.reference())));
+                        }
+                    } else if exclusive {
+                        return refused(ErrorKind::AlreadyExists, format!("there is a Spot {:?}", id.as_str()));
+                    } else {
+                        return Ok(SpotCreated::Existing(record.reference()));
+                    }
                 }
                 Resolved::Creating(record) => self.check_type(&record, |kind| kind == SpotKind::User)?,
                 Resolved::Unavailable(record) => {
                     // Its owner is dead, or fenced off: proved dead, its ID is free.
-                    match self.spots.authority.release(&record.reference()).await {
-                        Ok(Removal::OwnerAlive) => return Err(unavailable(&record).into()),
+                    match self.spots.release(&record.reference()).await {
+                        Ok(Removal::OwnerAlive) => return Err(tried.told(unavailable(&record))),
                         Ok(_) => continue,
-                        Err(error) => return Err(failed(&error).into()),
+                        Err(error) => return Err(tried.told(failed(&error))),
                     }
                 }
+                // What was asked for may be under way; only its deadline ends that.
+                Resolved::Failed(_) if tried.lost.is_some() => {}
                 Resolved::Failed(error) => return Err(failed(&error).into()),
-                Resolved::Missing => {
-                    let place = match self.spots.place(&home, SpotKind::User, &self.stable_type, &refused_by) {
-                        Ok(place) => place,
-                        Err(error) => return Err(last.unwrap_or_else(|| error.into())),
-                    };
-                    let question = wire::SpotCreate {
-                        id: id.as_str().to_owned(),
-                        stable_type: self.stable_type.as_str().to_owned(),
-                        mesh: home.mesh.as_str().to_owned(),
-                        target_lifecycle: place.lifecycle.to_wire(),
-                        source: home.rid.as_bytes().to_vec(),
-                        source_lifecycle: home.lifecycle.to_wire(),
-                        operation: operation.id.to_vec(),
-                        request: request.clone(),
-                    };
-                    match self
-                        .ask::<_, wire::SpotCreated>(&home.mesh, &place.rid, RecordKind::SpotCreate, question)
-                        .await
-                    {
-                        Ok(answer) => {
-                            if let Some(created) = self.created(&id, answer)? {
-                                return Ok(created);
-                            }
-                            // Somebody else was first.
-                        }
-                        Err(error) if may_go_elsewhere(&error) => {
-                            refused_by.push(place.rid);
-                            last = Some(error);
-                            continue;
-                        }
-                        // The same again, as the same operation: whoever made it knows.
-                        Err(error) if is_lost(&error) => {
-                            (unheard, last) = (Some(place.rid), None);
-                        }
-                        Err(error) => return Err(never_admitted(error)),
-                    }
-                }
+                Resolved::Missing => match self.ask_somebody(&home, &id, &operation, &request, &mut tried).await? {
+                    Asked::Answered(created) => return Ok(created),
+                    Asked::Elsewhere => continue,
+                    Asked::Later => {}
+                },
+            }
+            if clock::now() >= self.deadline {
+                let text = "the Spot was not made in time";
+                return Err(self.submitted.error(ErrorKind::DeadlineExceeded, text).into());
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(LOOK.1);
         }
     }
 
-    /// How the own operation ended, whose answer did not come.
-    async fn ended(
+    /// There is none: asks a node to make it, unless one that was asked before has ended it.
+    async fn ask_somebody(
         &self,
-        operation: &OperationId,
+        home: &Arc<Home>,
         id: &SpotId,
-        mesh: &MeshName,
-        node: Rid,
-    ) -> Result<Option<SpotCreated<Vec<u8>>>, CallError> {
-        let ended = self.spots.authority.reader().ended(operation).await;
-        let Some(ended) = ended.map_err(|error| failed(&error))? else {
-            return Ok(None);
+        operation: &OperationId,
+        request: &[u8],
+        tried: &mut Tried,
+    ) -> Result<Asked, CallError> {
+        if tried.lost.is_some() {
+            match self.spots.authority.ended(operation).await {
+                Ok(None) => {}
+                Ok(Some(ended)) => {
+                    let created = self.created(id, ended_before(ended)?)?;
+                    return Ok(created.map_or(Asked::Later, Asked::Answered));
+                }
+                Err(_) => return Ok(Asked::Later),
+            }
+        }
+        let place = match self
+            .spots
+            .place(home, SpotKind::User, &self.stable_type, &tried.refused_by)
+        {
+            Ok(place) => place,
+            // It may come back.
+            Err(_) if tried.lost.as_ref().is_some_and(|node| home.links.expects(node)) => return Ok(Asked::Later),
+            Err(error) => return Err(tried.last.take().unwrap_or_else(|| error.into())),
         };
-        Ok(Some(match ended.outcome {
-            CreationOutcome::Created => {
-                let spot = SpotRef {
-                    id: id.clone(),
-                    generation: ended.generation,
-                    mesh: mesh.clone(),
-                    node,
-                };
-                SpotCreated::Created(spot, ended.body.to_vec())
+        let question = wire::SpotCreate {
+            id: id.as_str().to_owned(),
+            stable_type: self.stable_type.as_str().to_owned(),
+            mesh: home.mesh.as_str().to_owned(),
+            target_lifecycle: place.lifecycle.to_wire(),
+            source: operation.source.as_bytes().to_vec(),
+            source_lifecycle: operation.lifecycle.to_wire(),
+            operation: operation.id.to_vec(),
+            request: request.to_vec(),
+        };
+        let asking = self.ask::<_, wire::SpotCreated>(&home.mesh, &place.rid, RecordKind::SpotCreate, question);
+        match asking.await {
+            // Somebody else was first, where it says nothing.
+            Ok(answer) => Ok(self.created(id, answer)?.map_or(Asked::Later, Asked::Answered)),
+            Err(error) if may_go_elsewhere(&error) => {
+                tried.refused_by.push(place.rid);
+                // What is not known of the one that was lost is not known because of this one either.
+                if tried.lost.is_none() {
+                    tried.last = Some(error);
+                }
+                Ok(Asked::Elsewhere)
             }
-            CreationOutcome::Rejected => SpotCreated::Rejected(ended.body.to_vec()),
-            CreationOutcome::Failed => {
-                let text = format!("the factory of {} failed", self.stable_type);
-                return Err(Error::unknown(ErrorKind::InternalFailure, text).into());
+            Err(error) if is_lost(&error) => {
+                tried.lost = Some(place.rid);
+                tried.last = Some(error);
+                Ok(Asked::Later)
             }
-        }))
+            Err(error) => Err(never_admitted(error)),
+        }
+    }
+
+    /// How the operation ended, if that is known.
+    async fn has_ended(&self, operation: &OperationId) -> Option<Ended> {
+        self.spots.authority.ended(operation).await.ok().flatten()
     }
 
     fn created(&self, id: &SpotId, answer: wire::SpotCreated) -> Result<Option<SpotCreated<Vec<u8>>>, CallError> {
@@ -300,7 +326,7 @@ impl Asking {
             Resolved::Creating(_) => return Ok(false),
             Resolved::Unavailable(record) => {
                 self.check_type(&record, |kind| kind == SpotKind::User)?;
-                return match self.spots.authority.release(spot).await {
+                return match self.spots.release(spot).await {
                     Ok(Removal::Removed) => Ok(true),
                     Ok(Removal::Missing) => Ok(false),
                     Ok(Removal::Other(_)) => Err(stale().into()),
@@ -324,7 +350,9 @@ impl Asking {
     }
 
     pub(super) async fn release(self, spot: &SpotRef) -> Result<bool, CallError> {
-        match self.spots.authority.release(spot).await {
+        // What is not known to have been written when its time is up may be written later.
+        self.submitted.0.asked.store(true, Ordering::Relaxed);
+        match self.spots.release(spot).await {
             Ok(Removal::Removed) => {
                 self.spots.is_misled(&spot.id, u64::MAX);
                 Ok(true)
@@ -347,7 +375,7 @@ fn stale() -> Error {
     )
 }
 
-/// Whether an answer was lost on its way, and nothing else is wrong.
+/// Whether the one that was asked was lost before it answered: nobody knows how far it came.
 fn is_lost(error: &CallError) -> bool {
     error.execution() == Execution::Unknown && error.kind() == Some(ErrorKind::Unavailable)
 }

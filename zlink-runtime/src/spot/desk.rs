@@ -8,14 +8,18 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use crate::channel::{Arrival, Arrived, Found, Objects, Refusal, ReplyTo, SpotTo, deadline, refuse};
+use crate::channel::{
+    Arrival, Arrived, CorrelationId, Flow, Found, Objects, Refusal, ReplyTo, SpotTo, deadline, is_traced, refuse,
+};
 use crate::error::{Error, ErrorKind};
 use crate::execution::{Rejected, may_wait_for};
-use crate::id::{MeshName, SpotId};
+use crate::id::{MeshName, Rid, SpotId};
+use crate::location::Resolved;
 use crate::permit::Permit;
 use crate::transport::BoxFuture;
 use crate::wire::{OperationName, SpotCall};
 
+use super::find::failed;
 use super::job::{Call, SpotJob, Work};
 use super::object::{Object, Phase};
 use super::spots::Inner;
@@ -55,7 +59,7 @@ impl Objects for Inner {
             at,
         } = arrival;
         match what {
-            Arrived::Call(spot) => self.call(mesh, record, spot, reply, permit, at),
+            Arrived::Call(spot) => self.call((mesh, source), record, spot, reply, permit, at),
             Arrived::Control(control) => {
                 // It is finished in work of its own, which needs no permit.
                 drop(permit);
@@ -76,6 +80,30 @@ pub(super) struct Incoming {
     pub(super) reply: Option<ReplyTo>,
     pub(super) permit: Permit,
     pub(super) deadline: Option<Instant>,
+    /// Where somebody traces.
+    pub(super) flow: Option<Flow>,
+}
+
+impl Incoming {
+    /// Whether it may make the Spot where there is none.
+    pub(super) fn activates(&self) -> bool {
+        !self.spot.activation.is_empty()
+    }
+
+    /// Whether it may not, and comes behind one that its sender sent here to make the Spot.
+    pub(super) fn follows(&self) -> bool {
+        !self.activates() && self.spot.lease == 0
+    }
+
+    fn is_gone(&self) -> Error {
+        let text = format!("there is no Spot {:?} any more", self.id.as_str());
+        Error::not_executed(ErrorKind::NotFound, text)
+    }
+
+    fn is_elsewhere(&self) -> Error {
+        let text = format!("this host does not have the Spot {:?}", self.id.as_str());
+        Error::not_executed(ErrorKind::Unavailable, text)
+    }
 }
 
 fn text<'a>(bytes: &'a [u8], what: &'static str) -> Result<&'a str, Error> {
@@ -90,7 +118,7 @@ impl Inner {
 
     fn call(
         self: &Arc<Self>,
-        mesh: MeshName,
+        (mesh, source): (MeshName, Rid),
         record: Bytes,
         spot: SpotCall,
         reply: Option<ReplyTo>,
@@ -112,6 +140,14 @@ impl Inner {
             Err(error) => return self.refuse("invalid_frame", error, reply),
         };
         let deadline = deadline(at, spot.call.timeout_ms);
+        let flow = is_traced().then(|| Flow::of_record(spot.call.flow.of(&record)));
+        if let Some(flow) = flow {
+            tracing::debug!(
+                target: "zlink::flow", phase = "received", surface = "spot", mesh_name = mesh.as_str(),
+                packet_name = packet, source_rid = %source, flow_id = %flow.id, flow_origin = %flow.origin,
+                correlation_id = spot.call.correlation.map(CorrelationId::shown)
+            );
+        }
         let incoming = Incoming {
             mesh,
             id,
@@ -121,6 +157,7 @@ impl Inner {
             reply,
             permit,
             deadline,
+            flow,
         };
         if !self.fence.is_open() {
             let error = Error::not_executed(
@@ -129,82 +166,139 @@ impl Inner {
             );
             return self.refuse("fenced", error, incoming.reply);
         }
-        match self.object(&incoming.id) {
+        let anew = match self.object(&incoming.id) {
             Some(object) => self.enqueue(&object, incoming),
-            None if !incoming.spot.activation.is_empty() => self.activate(incoming),
-            None => {
-                let error = self.absent(&incoming);
-                self.refuse("no_spot", error, incoming.reply);
-            }
+            None => Some(incoming),
+        };
+        match anew {
+            None => {}
+            Some(incoming) if incoming.activates() => self.activate(incoming),
+            Some(incoming) => self.not_here(incoming),
         }
     }
 
-    /// Why a Spot that was meant to be here is not.
-    fn absent(&self, incoming: &Incoming) -> Error {
+    /// Answers that a Spot that was meant to be here is not.
+    fn not_here(self: &Arc<Self>, incoming: Incoming) {
         let own = self.fence.lease().generation().map_or(0, |generation| generation.get());
-        let id = incoming.id.as_str();
-        if incoming.spot.lease == own {
-            Error::not_executed(ErrorKind::NotFound, format!("there is no Spot {id:?} any more"))
-        } else {
-            Error::not_executed(
-                ErrorKind::Unavailable,
-                format!("this host does not have the Spot {id:?}"),
-            )
+        let (gone, elsewhere) = (incoming.is_gone(), incoming.is_elsewhere());
+        let was_here = incoming.follows() || incoming.spot.lease == own;
+        if !was_here || incoming.reply.is_none() {
+            return self.refuse("no_spot", elsewhere, incoming.reply);
         }
+        // It was here, or what it follows was sent here. Whether there is one elsewhere by now, the store knows.
+        let spots = self.clone();
+        self.runtime.spawn(async move {
+            let error = match spots.authority.resolve(&incoming.id).await {
+                Resolved::Missing | Resolved::Creating(_) => gone,
+                Resolved::Ready(_) | Resolved::Unavailable(_) => elsewhere,
+                Resolved::Failed(error) => failed(&error),
+            };
+            spots.refuse("no_spot", error, incoming.reply);
+        });
     }
 
-    /// Puts a call in the Spot's queue, or answers why not.
-    pub(super) fn enqueue(self: &Arc<Self>, object: &Arc<Object>, incoming: Incoming) {
-        let activates = !incoming.spot.activation.is_empty();
+    /// Puts a call in the Spot's queue, lets it wait for the Spot's end, or answers why not. Handed back where the Spot is
+    /// gone.
+    pub(super) fn enqueue(self: &Arc<Self>, object: &Arc<Object>, incoming: Incoming) -> Option<Incoming> {
+        let activates = incoming.activates();
+        // Its sender knows of no owner yet: it sent the first message here, or this one is it.
+        let is_early = activates || incoming.follows();
         let error = match object.phase() {
-            Phase::Ready if !activates => object.refusal(&incoming.spot),
+            Phase::Ready if !is_early => object.refusal(&incoming.spot),
             Phase::Ready | Phase::Forwarding => None,
-            Phase::Creating if activates => None,
+            Phase::Creating if is_early => None,
             Phase::Creating => Some((ErrorKind::NotFound, "the Spot is being made")),
+            Phase::Closing if activates && self.takes_new_work() => return self.wait_for_end(object, incoming),
             Phase::Closing => Some((ErrorKind::Unavailable, "the Spot closes")),
-            Phase::Ended => Some((ErrorKind::NotFound, "the Spot is gone")),
+            Phase::Ended => return Some(incoming),
         };
         if let Some((kind, text)) = error {
-            return self.refuse("no_spot", Error::not_executed(kind, text), incoming.reply);
+            self.refuse("no_spot", Error::not_executed(kind, text), incoming.reply);
+            return None;
         }
-        self.admit(object, incoming, false);
+        match self.admit(object, incoming, false) {
+            Some(incoming) if matches!(object.phase(), Phase::Closing | Phase::Ended) => self.enqueue(object, incoming),
+            Some(incoming) => {
+                let error = Error::not_executed(ErrorKind::Unavailable, "the Spot takes no new work");
+                self.refuse("no_spot", error, incoming.reply);
+                None
+            }
+            None => None,
+        }
     }
 
-    /// Puts a call in the Spot's queue if something handles it.
-    pub(super) fn admit(self: &Arc<Self>, object: &Arc<Object>, incoming: Incoming, is_first: bool) {
+    /// Puts a call in the Spot's queue if something handles it. Handed back where the Spot closes at this moment, and the
+    /// call may make it anew.
+    pub(super) fn admit(
+        self: &Arc<Self>,
+        object: &Arc<Object>,
+        incoming: Incoming,
+        is_first: bool,
+    ) -> Option<Incoming> {
+        let activates = incoming.activates();
         let Incoming {
-            packet,
+            mesh,
+            id,
+            packet: name,
             record,
             spot,
             reply,
             permit,
             deadline,
-            ..
+            flow,
         } = incoming;
-        let Some((packet, handler)) = object.factory.parts().handler(&packet, spot.call.correlation.is_some()) else {
+        let Some((packet, handler)) = object.factory.parts().handler(&name, spot.call.correlation.is_some()) else {
             let stable_type = &object.factory.parts().stable_type;
-            let text = format!("the Spot is of the type {stable_type}, which does not handle {packet}");
+            let text = format!("the Spot is of the type {stable_type}, which does not handle {name}");
             if is_first {
                 object.first_is_done();
             }
-            return self.refuse("no_handler", Error::not_executed(ErrorKind::NotFound, text), reply);
+            self.refuse("no_handler", Error::not_executed(ErrorKind::NotFound, text), reply);
+            return None;
         };
         let call = Call {
             handler: handler.clone(),
             packet,
-            record,
+            record: record.clone(),
             metadata: spot.call.metadata,
             content_type: spot.call.content_type,
             payload: spot.call.payload,
             deadline,
             reply,
+            activates,
             is_first,
+            flow,
         };
         let job = SpotJob::new(object.clone(), object.lane().clone(), Work::Call(Box::new(call)));
-        if let Err(Rejected { kind, job, permit }) = object.lane().admit(job, permit) {
-            drop(permit);
-            let error = Error::not_executed(kind, "the Spot takes no new work");
-            self.refuse("shutdown", error, job.into_reply());
+        let Err(Rejected { kind, job, permit }) = object.lane().admit(job, permit) else {
+            if let Some(flow) = flow {
+                tracing::debug!(
+                    target: "zlink::flow", phase = "admitted", surface = "spot", mesh_name = mesh.as_str(),
+                    packet_name = packet, flow_id = %flow.id,
+                    correlation_id = spot.call.correlation.map(CorrelationId::shown)
+                );
+            }
+            return None;
+        };
+        let reply = job.into_reply();
+        if let (true, Some(permit)) = (activates && !is_first, permit) {
+            return Some(Incoming {
+                mesh,
+                id,
+                packet: name,
+                record,
+                spot,
+                reply,
+                permit,
+                deadline,
+                flow,
+            });
         }
+        self.refuse(
+            "shutdown",
+            Error::not_executed(kind, "the Spot takes no new work"),
+            reply,
+        );
+        None
     }
 }

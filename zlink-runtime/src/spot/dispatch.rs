@@ -1,17 +1,21 @@
 //! From received bytes to a Spot's typed callback and back. Everything generic over messages and states is here.
 
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use tokio::time::Instant;
 
-use crate::channel::{Refusal, ReplyTo};
+use crate::channel::{
+    AnyFilter, CorrelationId, FilterContext, HandlerScope, Outbound, Refusal, ReplyTo, Stop, Told, filtered, rejected,
+};
 use crate::error::{Error, ErrorKind, HandlerError};
 use crate::execution::{Ended, Scope, StateCell, StateTurn, Tick, YieldTurn};
+use crate::id::{MeshName, PacketName, SpotId};
 use crate::message::codec::{self, Message};
+use crate::message::metadata::MetadataView;
 
 use super::kind::OfKind;
-use super::turn::{SpotTurn, SpotYieldTurn, TurnCore};
+use super::turn::{Cause, SpotTurn, SpotYieldTurn, TurnCore};
 use super::value::CloseReason;
 
 /// A callback of a Spot trait, by its path: `<S as RoomSpot>::say`. So generated code needs neither a closure nor a
@@ -261,10 +265,14 @@ where
         };
         let (invoke, closes) = (self.0.invoke, self.0.closes);
         let work = async move |turn: &mut YieldTurn<'_, S>| {
-            let outcome = invoke.invoke(turn, &core, message).await;
+            let outcome = run(invoke, turn, &core, message).await;
             let failed = match outcome {
                 Ok(answer) => reply.answer(&answer).err().map(|error| error.to_string()),
-                Err(error) => {
+                Err(Stop::Filtered(why)) => {
+                    reply.fail(&rejected(core.name(), why.as_ref()));
+                    return Ended::Badly;
+                }
+                Err(Stop::Failed(error)) => {
                     let text = format!("the handler of {} failed", core.name());
                     reply.fail(&Error::unknown(ErrorKind::InternalFailure, text));
                     Some(error.to_string())
@@ -290,8 +298,15 @@ where
         };
         let (invoke, closes) = (self.0.invoke, self.0.closes);
         let work = async move |turn: &mut YieldTurn<'_, S>| {
-            let outcome = invoke.invoke(turn, &core, message).await;
-            ended(&core, outcome.err().map(|error| error.to_string()), closes, "drop")
+            let failed = match run(invoke, turn, &core, message).await {
+                Ok(()) => None,
+                Err(Stop::Filtered(why)) => {
+                    drop(rejected(core.name(), why.as_ref()));
+                    return Ended::Badly;
+                }
+                Err(Stop::Failed(error)) => Some(error.to_string()),
+            };
+            ended(&core, failed, closes, "drop")
         };
         Ok(StateTurn::new(&cell, scope, work))
     }
@@ -312,6 +327,73 @@ where
             ended(&core, outcome.err().map(|error| error.to_string()), closes, "drop")
         };
         Some(StateTurn::new(&cell, scope, work))
+    }
+}
+
+/// Runs a callback, within the filters of its node where it has any.
+async fn run<S, M, I>(invoke: I, turn: &mut YieldTurn<'_, S>, core: &TurnCore, message: M) -> Result<I::Reply, Stop>
+where
+    S: Send + 'static,
+    M: Message,
+    I: Invoke<S, M, Reply: Send>,
+{
+    let running = invoke.invoke(turn, core, message);
+    if core.object.home.filters.is_empty() {
+        return running.await.map_err(Stop::Failed);
+    }
+    let Cause::Packet(packet) = core.cause else {
+        return running.await.map_err(Stop::Failed);
+    };
+    let seen = Seen {
+        core,
+        packet: PacketName::from_static(packet),
+    };
+    // Apart, so that turns without filters are no larger for it.
+    Box::pin(filtered(FilterContext::new(&seen), running)).await
+}
+
+/// A turn, as filters see it.
+#[derive(Debug)]
+struct Seen<'a> {
+    core: &'a TurnCore,
+    packet: PacketName,
+}
+
+impl Told for Seen<'_> {
+    fn mesh(&self) -> Option<&MeshName> {
+        Some(&self.core.object.home.mesh)
+    }
+
+    fn spot(&self) -> Option<&SpotId> {
+        Some(&self.core.object.id)
+    }
+
+    fn packet_name(&self) -> &PacketName {
+        &self.packet
+    }
+
+    fn metadata(&self) -> MetadataView<'_> {
+        self.core.metadata()
+    }
+
+    fn correlation(&self) -> Option<CorrelationId> {
+        self.core.correlation.map(CorrelationId::of)
+    }
+
+    fn scope(&self) -> &HandlerScope {
+        self.core.scope()
+    }
+
+    fn filters(&self) -> &[Arc<dyn AnyFilter>] {
+        &self.core.object.home.filters
+    }
+
+    fn outbound(&self) -> &Outbound {
+        self.core.object.outbound()
+    }
+
+    fn running(&self) -> Weak<()> {
+        self.core.running()
     }
 }
 

@@ -20,7 +20,7 @@ use super::dispatch::{
     Dispatch, OnTick, Plain, Requests, Sends, SpotCall, SpotClosing, SpotInitialize, SpotYieldCall, Ticks, Typed,
     Yielding,
 };
-use super::kind::{EntrySpot, InstanceSpot, OfKind, UserSpot};
+use super::kind::{EntrySpot, InstanceSpot, OfKind, Subscribes, UserSpot};
 use super::object::Object;
 use super::turn::{SpotContext, SpotTurn, TurnCore};
 use super::value::{CloseReason, Created, Payload, Relocation};
@@ -42,8 +42,8 @@ pub(super) struct Parts {
     pub(super) handlers: FxHashMap<&'static str, [Option<Arc<dyn Dispatch>>; 2]>,
     pub(super) subscriptions: Vec<Subscription>,
     pub(super) timers: Vec<(TimerName, Arc<dyn OnTick>)>,
-    /// What was registered twice; start reports it.
-    pub(super) twice: Vec<String>,
+    /// What was registered twice or not at all; start reports it.
+    pub(super) wrong: Vec<String>,
 }
 
 /// What of a channel's multicasts is handled, and how.
@@ -165,7 +165,7 @@ impl SpotFactory {
 
     /// What is wrong with how it was built.
     pub(crate) fn problems(&self) -> impl Iterator<Item = &str> {
-        self.parts.twice.iter().map(String::as_str)
+        self.parts.wrong.iter().map(String::as_str)
     }
 
     /// The channels that it subscribes to.
@@ -263,7 +263,7 @@ impl<S: Send + 'static, K: OfKind> SpotFactoryBuilder<S, K> {
                 handlers: FxHashMap::default(),
                 subscriptions: Vec::new(),
                 timers: Vec::new(),
-                twice: Vec::new(),
+                wrong: Vec::new(),
             },
             begin,
             initialize: None,
@@ -370,32 +370,6 @@ impl<S: Send + 'static, K: OfKind> SpotFactoryBuilder<S, K> {
         self.handler(packet, true, Arc::new(Requests(handler)))
     }
 
-    /// Handles what is published to `channel` about `topic` as `packet`.
-    pub fn subscribe<M, F>(self, channel: &'static str, topic: &'static str, packet: &'static str, call: F) -> Self
-    where
-        M: Message,
-        F: for<'a> SpotCall<'a, S, K, M, Reply = ()>,
-    {
-        let handler = Typed::<_, S, M>::new(Plain::<F, K, ()>::new(call), false);
-        self.subscription(channel, topic, packet, Arc::new(Sends(handler)))
-    }
-
-    /// The same, with a turn that can be given back.
-    pub fn subscribe_yielding<M, F>(
-        self,
-        channel: &'static str,
-        topic: &'static str,
-        packet: &'static str,
-        call: F,
-    ) -> Self
-    where
-        M: Message,
-        F: for<'a> SpotYieldCall<'a, S, K, M, Reply = ()>,
-    {
-        let handler = Typed::<_, S, M>::new(Yielding::<F, K, ()>::new(call), false);
-        self.subscription(channel, topic, packet, Arc::new(Sends(handler)))
-    }
-
     /// Handles the ticks of the timer `name`, which a turn starts.
     pub fn timer<F>(self, name: &'static str, call: F) -> Self
     where
@@ -420,7 +394,7 @@ impl<S: Send + 'static, K: OfKind> SpotFactoryBuilder<S, K> {
         let [send, ask] = self.parts.handlers.entry(packet).or_default();
         let place = if request { ask } else { send };
         if place.replace(dispatch).is_some() {
-            self.parts.twice.push(format!("has two handlers for {packet:?}"));
+            self.parts.wrong.push(format!("has two handlers for {packet:?}"));
         }
         self
     }
@@ -444,7 +418,7 @@ impl<S: Send + 'static, K: OfKind> SpotFactoryBuilder<S, K> {
             |old: &Subscription| (&old.channel, &old.topic, old.packet) == (&new.channel, &new.topic, new.packet);
         if self.parts.subscriptions.iter().any(same) {
             let text = format!("subscribes twice to {packet:?} about {topic:?} in channel {channel:?}");
-            self.parts.twice.push(text);
+            self.parts.wrong.push(text);
         }
         self.parts.subscriptions.push(new);
         self
@@ -453,7 +427,7 @@ impl<S: Send + 'static, K: OfKind> SpotFactoryBuilder<S, K> {
     fn on_tick(mut self, name: &'static str, handler: Arc<dyn OnTick>) -> Self {
         let name = TimerName::from_static(name);
         if self.parts.timers.iter().any(|(other, _)| *other == name) {
-            self.parts.twice.push(format!("has two timers {:?}", name.as_str()));
+            self.parts.wrong.push(format!("has two timers {:?}", name.as_str()));
         }
         self.parts.timers.push((name, handler));
         self
@@ -461,12 +435,25 @@ impl<S: Send + 'static, K: OfKind> SpotFactoryBuilder<S, K> {
 
     /// What becomes of its Spots when their node is drained.
     pub fn relocation(mut self, policy: Relocation) -> Self {
-        self.parts.relocation = Some(policy);
+        if let Some(other) = self.parts.relocation.replace(policy) {
+            let text = format!("has two relocation policies, {other:?} and {policy:?}");
+            self.parts.wrong.push(text);
+        }
         self
     }
 
     /// The factory.
-    pub fn build(self) -> SpotFactory {
+    pub fn build(mut self) -> SpotFactory {
+        match (K::KIND, self.parts.relocation) {
+            (SpotKind::Entry, Some(policy)) => {
+                let text = format!("has the relocation policy {policy:?}; an Entry Spot never moves");
+                self.parts.wrong.push(text);
+            }
+            (SpotKind::User | SpotKind::Instance, None) => {
+                self.parts.wrong.push("has no relocation policy".to_owned());
+            }
+            _ => {}
+        }
         let life = TypedLife {
             begin: self.begin,
             initialize: self.initialize,
@@ -476,6 +463,34 @@ impl<S: Send + 'static, K: OfKind> SpotFactoryBuilder<S, K> {
             parts: Arc::new(self.parts),
             life: Arc::new(life),
         }
+    }
+}
+
+impl<S: Send + 'static, K: Subscribes> SpotFactoryBuilder<S, K> {
+    /// Handles what is published to `channel` about `topic` as `packet`.
+    pub fn subscribe<M, F>(self, channel: &'static str, topic: &'static str, packet: &'static str, call: F) -> Self
+    where
+        M: Message,
+        F: for<'a> SpotCall<'a, S, K, M, Reply = ()>,
+    {
+        let handler = Typed::<_, S, M>::new(Plain::<F, K, ()>::new(call), false);
+        self.subscription(channel, topic, packet, Arc::new(Sends(handler)))
+    }
+
+    /// The same, with a turn that can be given back.
+    pub fn subscribe_yielding<M, F>(
+        self,
+        channel: &'static str,
+        topic: &'static str,
+        packet: &'static str,
+        call: F,
+    ) -> Self
+    where
+        M: Message,
+        F: for<'a> SpotYieldCall<'a, S, K, M, Reply = ()>,
+    {
+        let handler = Typed::<_, S, M>::new(Yielding::<F, K, ()>::new(call), false);
+        self.subscription(channel, topic, packet, Arc::new(Sends(handler)))
     }
 }
 

@@ -12,9 +12,9 @@ use tokio::time::Instant;
 use crate::channel::{Found, Intent, SpotTo};
 use crate::clock;
 use crate::error::{Error, ErrorKind};
-use crate::id::{Generation, MeshName, Rid, SpotId, SpotKind, SpotType};
+use crate::id::{Generation, MeshName, Rid, SpotId, SpotKind, SpotRef, SpotType};
 use crate::limit::ACTIVATION_TIME;
-use crate::location::{AuthorityError, Removal, Resolved, SpotRecord, SpotState};
+use crate::location::{AuthorityError, OwnerId, Removal, Resolved, Revision, SpotRecord, SpotState};
 use crate::message::codec;
 use crate::wire::{self, SpotTarget};
 
@@ -34,13 +34,34 @@ pub(super) struct Known {
     lifecycle: Generation,
     target: SpotTarget,
     version: u64,
+    /// Whose lease it holds by.
+    owner: OwnerId,
+    lease: Revision,
 }
+
+/// What is meant where nobody knows of an owner yet.
+pub(super) const ANY_OWNER: SpotTarget = SpotTarget {
+    generation: 0,
+    owner_generation: 0,
+    lease: 0,
+};
 
 /// Where a Spot is being made by what this host has sent.
 #[derive(Debug)]
 pub(super) struct Activating {
     found: Found,
     until: Instant,
+}
+
+impl Activating {
+    /// The same way for another call: one without an intent makes nothing, and comes behind what does.
+    fn found(&self, intent: Option<&Intent>) -> Found {
+        let mut found = self.found.clone();
+        if intent.is_none() {
+            found.activation = None;
+        }
+        found
+    }
 }
 
 /// A node that a new Spot can be made on.
@@ -84,15 +105,13 @@ impl Inner {
     /// What is known without asking anybody: where the call's first message went, or what was found before.
     pub(super) fn known_route(&self, spot: &SpotTo) -> Option<Found> {
         let now = clock::now();
-        if spot.intent.is_some() {
-            match self.activating.lock().get(&spot.id) {
-                Some(place) if now < place.until => return Some(place.found.clone()),
-                // What was sent there last may still be on its way on.
-                Some(_) => return None,
-                None => {}
-            }
+        match self.activating.lock().get(&spot.id) {
+            Some(place) if now < place.until => return Some(place.found(spot.intent.as_ref())),
+            // What was sent there last may still be on its way on.
+            Some(_) => return None,
+            None => {}
         }
-        let known = self.routes.lock().get(&spot.id, now)?;
+        let known = self.usable_route(&spot.id, now)?;
         let activation = spot.intent.as_ref().map(|intent| {
             // It may be gone by now: then it is made anew where it was.
             let home = self.home(&known.mesh)?;
@@ -121,6 +140,19 @@ impl Inner {
             .map_err(|error| Error::not_executed(ErrorKind::InternalFailure, error.to_string()))
     }
 
+    /// The route that is remembered, while its owner's host may be alive by all that this host has seen of it.
+    fn usable_route(&self, id: &SpotId, now: Instant) -> Option<Known> {
+        let reader = self.authority.reader();
+        let mut routes = self.routes.lock();
+        routes.begin_epoch(reader.losses());
+        let known = routes.get(id, now)?;
+        if reader.may_be_routed_to(known.owner, known.lease) {
+            return Some(known);
+        }
+        routes.forget(id, known.version);
+        None
+    }
+
     pub(super) fn is_misled(&self, id: &SpotId, version: u64) {
         self.routes.lock().forget(id, version);
         if version == 0 {
@@ -141,6 +173,8 @@ impl Inner {
             lifecycle: record.lifecycle,
             target,
             version: record.version.get(),
+            owner: record.owner,
+            lease: record.lease,
         };
         let found = Found {
             mesh: record.mesh.clone(),
@@ -161,21 +195,20 @@ impl Inner {
         let until = clock::now() + ACTIVATION_TIME;
         loop {
             match (self.authority.resolve(&spot.id).await, &spot.intent) {
-                (Resolved::Ready(record), Some(intent)) => {
-                    if let Some(found) = self.leave_activation(&spot.id, &record).await {
+                (Resolved::Ready(record), intent) => {
+                    if let Some(found) = self.leave_activation(spot, &record).await {
                         return Ok(found);
                     }
                     let mut found = self.remember(&record);
-                    if let Some(home) = self.home(&record.mesh) {
+                    if let (Some(intent), Some(home)) = (intent, self.home(&record.mesh)) {
                         found.activation = Some(self.envelope(home, intent, record.lifecycle)?);
                     }
                     return Ok(found);
                 }
-                (Resolved::Ready(record), None) => return Ok(self.remember(&record)),
                 (Resolved::Failed(error), _) => return Err(failed(&error)),
                 (Resolved::Unavailable(record), Some(_)) if record.state == SpotState::Creating => {
                     // Its host died while it made it: once that is proved, the ID is free.
-                    match self.authority.release(&record.reference()).await {
+                    match self.release(&record.reference()).await {
                         Ok(Removal::OwnerAlive) => return Err(unavailable(&record)),
                         Ok(_) => {}
                         Err(error) => return Err(failed(&error)),
@@ -183,6 +216,11 @@ impl Inner {
                 }
                 (Resolved::Unavailable(record), _) => return Err(unavailable(&record)),
                 (Resolved::Missing | Resolved::Creating(_), None) => {
+                    // Another call of this host may have begun to make it while the store was asked.
+                    let activating = self.activating.lock();
+                    if let Some(place) = activating.get(&spot.id).filter(|place| clock::now() < place.until) {
+                        return Ok(place.found(None));
+                    }
                     let text = format!("there is no Spot {:?}", spot.id.as_str());
                     return Err(Error::not_executed(ErrorKind::NotFound, text));
                 }
@@ -201,18 +239,18 @@ impl Inner {
     /// The Spot is there. Where this host sends its messages elsewhere still, this one goes there too, and is returned so:
     /// another call may have begun that while the store was asked. Where it has, the last of them gets the time to arrive
     /// from there first.
-    async fn leave_activation(&self, id: &SpotId, record: &SpotRecord) -> Option<Found> {
+    async fn leave_activation(&self, spot: &SpotTo, record: &SpotRecord) -> Option<Found> {
         let until = {
             let activating = self.activating.lock();
-            match activating.get(id).filter(|place| place.found.node != record.node) {
-                Some(place) if clock::now() < place.until => return Some(place.found.clone()),
+            match activating.get(&spot.id).filter(|place| place.found.node != record.node) {
+                Some(place) if clock::now() < place.until => return Some(place.found(spot.intent.as_ref())),
                 place => place.map(|place| place.until + ON_ITS_WAY),
             }
         };
         if let Some(until) = until {
             tokio::time::sleep_until(until).await;
         }
-        self.activating.lock().remove(id);
+        self.activating.lock().remove(&spot.id);
         None
     }
 
@@ -229,11 +267,7 @@ impl Inner {
         let found = Found {
             mesh: home.mesh.clone(),
             node: place.rid,
-            target: SpotTarget {
-                generation: 0,
-                owner_generation: 0,
-                lease: 0,
-            },
+            target: ANY_OWNER,
             version: 0,
             activation: Some(activation),
         };
@@ -281,9 +315,12 @@ impl Inner {
     ) -> Result<Place, Error> {
         let mut known = false;
         let mut candidates: Vec<(Place, u64)> = Vec::new();
+        let now = clock::now();
+        let dead = self.counted_out.lock();
         let mut consider = |rid: &Rid, lifecycle, weight: u16| {
             known = true;
-            if weight > 0 && !refused.contains(rid) {
+            let is_dead = dead.get(rid).is_some_and(|until| now < *until);
+            if weight > 0 && !is_dead && !refused.contains(rid) {
                 let rid = rid.clone();
                 candidates.push((Place { rid, lifecycle }, u64::from(weight)));
             }
@@ -311,7 +348,10 @@ impl Inner {
             }
         }
         let mesh = home.mesh.as_str();
-        let (kind, text) = if known {
+        let (kind, text) = if known && !self.fence.is_open() {
+            let text = "this host cannot prove that it lives now, and no other takes new Spots of the type".to_owned();
+            (ErrorKind::Unavailable, text)
+        } else if known {
             let text = format!("no node of mesh {mesh:?} takes new Spots of the type {stable_type} now");
             (ErrorKind::CapacityExceeded, text)
         } else {
@@ -319,6 +359,20 @@ impl Inner {
             (ErrorKind::NotFound, text)
         };
         Err(Error::not_executed(kind, text))
+    }
+
+    /// Takes away what a dead host has. Its node gets no new Spots from here on: the list of nodes shows its death a moment
+    /// later.
+    pub(super) async fn release(&self, reference: &SpotRef) -> Result<Removal, AuthorityError> {
+        let removal = self.authority.release(reference).await?;
+        if removal == Removal::Removed {
+            let now = clock::now();
+            let until = now + 3 * self.fence.lease().config().timing.poll_interval;
+            let mut dead = self.counted_out.lock();
+            dead.retain(|_, until| now < *until);
+            dead.insert(reference.node.clone(), until);
+        }
+        Ok(removal)
     }
 
     /// Whether new Spots may be made here.

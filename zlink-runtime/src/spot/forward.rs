@@ -12,6 +12,7 @@ use crate::location::SpotRecord;
 use crate::message::metadata::MetadataView;
 use crate::wire::SpotTarget;
 
+use super::find::ANY_OWNER;
 use super::job::Call;
 use super::object::Object;
 use super::spots::Inner;
@@ -19,7 +20,7 @@ use super::spots::Inner;
 impl Inner {
     /// Sends on what waits in the queue of `object`. The future ends once the owner's link has taken it.
     pub(super) async fn forward(self: Arc<Self>, object: Arc<Object>, owner: SpotRecord, call: Call) {
-        let found = match self.way_to(&object, &owner) {
+        let found = match self.way_to(&object, &owner, call.activates) {
             Ok(found) => found,
             Err(error) => return self.refuse("not_forwarded", error, call.reply),
         };
@@ -59,8 +60,17 @@ impl Inner {
         }
     }
 
-    /// The owner takes it while it makes the Spot, too: the message is one that may activate.
-    fn way_to(&self, object: &Object, owner: &SpotRecord) -> Result<Found, Error> {
+    /// The owner takes it while it makes the Spot, too: it is one that may activate, or follows one.
+    fn way_to(&self, object: &Object, owner: &SpotRecord, activates: bool) -> Result<Found, Error> {
+        if !activates {
+            return Ok(Found {
+                mesh: owner.mesh.clone(),
+                node: owner.node.clone(),
+                target: ANY_OWNER,
+                version: 0,
+                activation: None,
+            });
+        }
         let intent = Intent {
             stable_type: owner.stable_type.clone(),
             mesh: None,

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use crate::channel::{self, Refusal, ReplyTo, refuse};
+use crate::channel::{self, Entered, Flow, FlowOrigin, Refusal, ReplyTo, is_traced, refuse};
 use crate::error::{Error, ErrorKind};
 use crate::execution::{
     self, Abandoned, Callback, Ended, Job, Owner, Pulse, Scope, StateCell, StateTurn, Tick, YieldTurn,
@@ -52,8 +52,12 @@ pub(super) struct Call {
     pub(super) deadline: Option<Instant>,
     /// Of a request.
     pub(super) reply: Option<ReplyTo>,
+    /// Whether it may make the Spot where there is none.
+    pub(super) activates: bool,
     /// Whether it is the message that the Spot was made by.
     pub(super) is_first: bool,
+    /// Where somebody traces.
+    pub(super) flow: Option<Flow>,
 }
 
 impl SpotJob {
@@ -86,7 +90,7 @@ impl SpotJob {
                     Ended::Well
                 };
                 let turn = StateTurn::new(&StateCell::new(&owner, ()), scope(Callback::Build), work);
-                Some(Started::new(turn, Kind::Build))
+                Some(Started::new(turn, Kind::Build, None))
             }
             Work::Tick {
                 handler,
@@ -97,12 +101,14 @@ impl SpotJob {
                 if !pulse.may_start(now) {
                     return None;
                 }
+                let traced = is_traced().then(|| traced(Flow::begin(FlowOrigin::Timer), &name));
                 let core = TurnCore {
                     object: object.clone(),
                     cause: Cause::Timer(name),
                     metadata: Bytes::new(),
                     correlation: None,
                     running: OnceLock::new(),
+                    scope: OnceLock::new(),
                 };
                 let delivery = Delivery {
                     core,
@@ -110,7 +116,7 @@ impl SpotJob {
                     reply: None,
                 };
                 let turn = handler.start(delivery, tick, Box::new(pulse))?;
-                Some(Started::new(turn, Kind::Work))
+                Some(Started::new(turn, Kind::Work, traced))
             }
             Work::Call(call) => begin_call(&object, *call, scope(Callback::Unit), now),
         }
@@ -135,7 +141,7 @@ fn begin_call(object: &Arc<Object>, call: Call, scope: Arc<Scope>, now: Instant)
             turn.await;
             Ended::Well
         };
-        return Some(Started::new(StateTurn::new(&cell, scope, work), Kind::Build));
+        return Some(Started::new(StateTurn::new(&cell, scope, work), Kind::Build, None));
     }
     let Call {
         handler,
@@ -146,6 +152,7 @@ fn begin_call(object: &Arc<Object>, call: Call, scope: Arc<Scope>, now: Instant)
         payload,
         reply,
         is_first,
+        flow,
         ..
     } = call;
     let started = match channel::problem(metadata.of(&record), content_type.of(&record)) {
@@ -164,12 +171,16 @@ fn begin_call(object: &Arc<Object>, call: Call, scope: Arc<Scope>, now: Instant)
                 },
                 correlation: reply.as_ref().map(ReplyTo::correlation),
                 running: OnceLock::new(),
+                scope: OnceLock::new(),
             };
             handler.start(Delivery { core, scope, reply }, payload.of(&record))
         }
     };
     match started {
-        Ok(turn) => Some(Started::new(turn, if is_first { Kind::First } else { Kind::Work })),
+        Ok(turn) => {
+            let kind = if is_first { Kind::First } else { Kind::Work };
+            Some(Started::new(turn, kind, flow.map(|flow| traced(flow, packet))))
+        }
         Err(refusal) => {
             refuse(&object.spots.drops, "decode_error", "spot", refusal);
             if is_first {
@@ -245,11 +256,36 @@ enum Kind {
 struct Started {
     turn: StateTurn,
     kind: Kind,
+    traced: Option<Traced>,
+}
+
+/// Where somebody traces: what handlers log stands inside the span, and what they call belongs to the flow.
+type Traced = Box<(tracing::Span, Flow)>;
+
+fn traced(flow: Flow, name: &str) -> Traced {
+    let span = tracing::debug_span!(
+        target: "zlink::flow", "handle", surface = "spot", packet_name = name, flow_id = %flow.id,
+        flow_origin = %flow.origin
+    );
+    Box::new((span, flow))
 }
 
 impl Started {
-    fn new(turn: StateTurn, kind: Kind) -> Self {
-        Self { turn, kind }
+    fn new(turn: StateTurn, kind: Kind, traced: Option<Traced>) -> Self {
+        Self { turn, kind, traced }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(traced) = &self.traced else {
+            return execution::Turn::poll(&mut self.turn, cx);
+        };
+        let (span, flow) = traced.as_ref();
+        let _entered = Entered::new(Some(*flow));
+        let ended = span.in_scope(|| execution::Turn::poll(&mut self.turn, cx));
+        if ended.is_ready() {
+            tracing::debug!(target: "zlink::flow", parent: span, phase = "handled", surface = "spot", flow_id = %flow.id);
+        }
+        ended
     }
 }
 
@@ -276,12 +312,12 @@ impl execution::Turn for SpotRun {
                 None => return Poll::Ready(()),
             }
         }
-        let Running::Started(Started { turn, kind }) = &mut self.running else {
+        let Running::Started(started) = &mut self.running else {
             return Poll::Ready(());
         };
-        let poll = turn.poll(cx);
+        let poll = started.poll(cx);
         if poll.is_ready() {
-            match kind {
+            match started.kind {
                 Kind::Build => {}
                 Kind::Work => self.object.has_worked(),
                 Kind::First => {

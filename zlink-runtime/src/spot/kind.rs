@@ -40,6 +40,11 @@ kind! {
     InstanceSpot, Instance
 }
 
+/// Kinds that hear what is published.
+pub trait Subscribes: OfKind {}
+impl Subscribes for EntrySpot {}
+impl Subscribes for UserSpot {}
+
 /// Kinds that an application, or a Spot itself, can close.
 pub trait Closes: OfKind {}
 impl Closes for UserSpot {}

@@ -3,6 +3,7 @@
 //! A Spot that is made holds its gate meanwhile, so that what may wait for it waits in its queue, in order. It must not
 //! know who asked, nor what a Spot does.
 
+use std::collections::HashMap;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
@@ -16,7 +17,9 @@ use crate::clock;
 use crate::error::{Error, ErrorKind};
 use crate::execution::guarded;
 use crate::id::{Generation, MeshName, ObjectGeneration, Rid, SpotId, SpotKind, SpotType};
-use crate::location::{CreationOutcome, Limits, OperationId, Reservation, Reserve, Reserving, SpotRecord, Terminal};
+use crate::location::{
+    CreationOutcome, Ended, Limits, OperationId, Reservation, Reserve, Reserving, SpotRecord, Terminal,
+};
 use crate::message::codec;
 use crate::transport::BoxFuture;
 use crate::wire::{self, Control, RecordKind, SpotOutcome};
@@ -45,6 +48,8 @@ enum Outcome {
     Rejected(Vec<u8>),
     /// Somebody else has the ID, or makes a Spot of it.
     Lost(SpotRecord),
+    /// It was asked for before, and that has ended.
+    Over(Ended),
     Failed(Error),
 }
 
@@ -79,7 +84,12 @@ impl Inner {
         let reservation = match self.authority.reserve(reserve).await {
             Ok(Reserving::Won(reservation)) => reservation,
             Ok(Reserving::Issued(record) | Reserving::Lost(record)) => return Outcome::Lost(record),
+            Ok(Reserving::Over(ended)) => return Outcome::Over(ended),
             Ok(Reserving::NoCapacity) => {
+                tracing::debug!(
+                    target: "zlink::spot", event_id = "zlink.spot.no_capacity", mesh_name = home.mesh.as_str(),
+                    stable_type = parts.stable_type.as_str(), "a node has no room for another Spot"
+                );
                 let text = format!(
                     "this node has as many Spots of the type {} as it may",
                     parts.stable_type
@@ -123,14 +133,10 @@ impl Inner {
                     Err(error) => Outcome::Failed(failed(&error)),
                 }
             }
-            Ok(Err(error)) => {
-                self.not_made(object, reservation, error, terminal(CreationOutcome::Failed, &[]))
-                    .await
-            }
+            Ok(Err(error)) => self.not_made(object, reservation, error, terminal).await,
             Err(panic) => {
                 let error = MakeError::Failed(crate::error::HandlerError::new(format!("panicked: {panic}")));
-                self.not_made(object, reservation, error, terminal(CreationOutcome::Failed, &[]))
-                    .await
+                self.not_made(object, reservation, error, terminal).await
             }
         }
     }
@@ -140,16 +146,13 @@ impl Inner {
         object: &Arc<Object>,
         reservation: Reservation,
         error: MakeError,
-        terminal: Option<Terminal>,
+        terminal: impl Fn(CreationOutcome, &[u8]) -> Option<Terminal>,
     ) -> Outcome {
         let stable_type = &object.factory.parts().stable_type;
         tracing::warn!(
             target: "zlink::spot", event_id = "zlink.spot.not_made", spot = %object.id, %stable_type, %error,
             "a factory failed"
         );
-        if let Err(error) = self.authority.abort(reservation, terminal).await {
-            tracing::warn!(target: "zlink::spot", spot = %object.id, %error, "a reservation is not taken back yet");
-        }
         let (kind, text) = match error {
             MakeError::Request(_) => (ErrorKind::ProtocolError, error.to_string()),
             MakeError::Reply(_) | MakeError::Failed(_) => (
@@ -157,6 +160,10 @@ impl Inner {
                 format!("the factory of {stable_type} failed"),
             ),
         };
+        let terminal = terminal(CreationOutcome::Failed(kind), text.as_bytes());
+        if let Err(error) = self.authority.abort(reservation, terminal).await {
+            tracing::warn!(target: "zlink::spot", spot = %object.id, %error, "a reservation is not taken back yet");
+        }
         Outcome::Failed(Error::new(kind, crate::error::Execution::Unknown, text))
     }
 
@@ -169,13 +176,24 @@ impl Inner {
     }
 
     /// It was not made: what waits for it is told why.
-    fn gave_up(&self, object: &Arc<Object>, why: Error) {
+    fn gave_up(self: &Arc<Self>, object: &Arc<Object>, why: Error) {
         self.remove(object);
         object.stop_with(why);
     }
 
     /// Begins to make the Spot that an incoming call may activate; the call is its first.
     pub(super) fn activate(self: &Arc<Self>, incoming: Incoming) {
+        self.activate_in(&mut self.table.lock(), incoming);
+    }
+
+    /// The same, with the table in hand: nothing comes between this and what else is done to it.
+    pub(super) fn activate_in(self: &Arc<Self>, table: &mut HashMap<SpotId, Arc<Object>>, incoming: Incoming) {
+        let there = table.get(&incoming.id).cloned();
+        let anew = match &there {
+            Some(there) => self.enqueue(there, incoming),
+            None => Some(incoming),
+        };
+        let Some(incoming) = anew else { return };
         let begun = self.activation(&incoming).and_then(|(home, factory, operation)| {
             if incoming.record.len() > crate::limit::INBOX_BYTES {
                 let text = format!(
@@ -202,21 +220,17 @@ impl Inner {
             match spots.build(&making, cause).await {
                 Outcome::Ready(record, _) => spots.opened(&making, &record),
                 Outcome::Lost(record) => spots.lost(&making, record),
-                Outcome::Rejected(_) => {
-                    let text = "an Instance Spot cannot be rejected";
+                Outcome::Rejected(_) | Outcome::Over(_) => {
+                    let text = "an Instance Spot is neither rejected nor asked for";
                     spots.gave_up(&making, Error::not_executed(ErrorKind::InternalFailure, text));
                 }
                 Outcome::Failed(error) => spots.gave_up(&making, error),
             }
         });
-        let mut table = self.table.lock();
-        if let Some(there) = table.get(&incoming.id).cloned() {
-            drop(table);
-            return self.enqueue(&there, incoming);
-        }
         if SpotJob::build(&object, build) {
             table.insert(object.id.clone(), object.clone());
-            self.admit(&object, incoming, true);
+            // A new queue takes what comes; where the host stops at this moment, it has refused it.
+            let _ = self.admit(&object, incoming, true);
         }
     }
 
@@ -271,7 +285,6 @@ impl Inner {
             tokio::time::sleep(crate::limit::ACTIVATION_TIME + Duration::from_secs(2)).await;
             spots.remove(&object);
             object.lane().close(ErrorKind::Unavailable);
-            object.has_ended();
         });
     }
 
@@ -382,6 +395,10 @@ impl Inner {
                     spots.gave_up(&making, why);
                     match other {
                         Outcome::Rejected(reply) => created(SpotOutcome::Rejected, None, reply),
+                        Outcome::Over(ended) => match ended_before(ended) {
+                            Ok(answer) => answer,
+                            Err(error) => return reply.fail(&error),
+                        },
                         Outcome::Failed(error) => return reply.fail(&error),
                         Outcome::Lost(_) | Outcome::Ready(..) => wire::SpotCreated::default(),
                     }
@@ -454,6 +471,25 @@ fn created(outcome: SpotOutcome, record: Option<&SpotRecord>, reply: Vec<u8>) ->
     }
 }
 
+/// What is answered to whoever asks again for what has ended: the same.
+pub(super) fn ended_before(ended: Ended) -> Result<wire::SpotCreated, Error> {
+    let outcome = match ended.outcome {
+        CreationOutcome::Created => SpotOutcome::Created,
+        CreationOutcome::Rejected => SpotOutcome::Rejected,
+        CreationOutcome::Failed(kind) => {
+            let text = String::from_utf8_lossy(&ended.body).into_owned();
+            return Err(Error::unknown(kind, text));
+        }
+    };
+    Ok(wire::SpotCreated {
+        outcome,
+        generation: ended.generation.get(),
+        mesh: ended.mesh.as_str().to_owned(),
+        node: ended.node.as_bytes().to_vec(),
+        reply: ended.body.into(),
+    })
+}
+
 fn operation(source: &[u8], lifecycle: u64, id: &[u8]) -> Option<OperationId> {
     let id: [u8; 16] = id.try_into().ok()?;
     let operation = OperationId {
@@ -503,7 +539,7 @@ impl Spots {
                         Ok(())
                     }
                     Outcome::Lost(_) => Err("its ID is taken".to_owned()),
-                    Outcome::Rejected(_) => Err("it was rejected".to_owned()),
+                    Outcome::Rejected(_) | Outcome::Over(_) => Err("it was rejected".to_owned()),
                     Outcome::Failed(error) => Err(error.to_string()),
                 };
                 let _ = tell.send(ended);

@@ -18,6 +18,7 @@ use crate::id::{SpotId, SpotRef, TimerName};
 use crate::location::SpotRecord;
 use crate::wire::SpotCall;
 
+use super::desk::Incoming;
 use super::factory::SpotFactory;
 use super::job::{SpotJob, Work};
 use super::shared::Shared;
@@ -61,6 +62,8 @@ struct State {
     ended: Option<Error>,
     /// When its last application turn ended.
     idle_since: Instant,
+    /// What makes it anew once it is gone, in order, and until when that may take.
+    after: Vec<(Instant, Incoming)>,
 }
 
 impl Object {
@@ -77,6 +80,7 @@ impl Object {
                 record: None,
                 ended: None,
                 idle_since: clock::now(),
+                after: Vec::new(),
             }),
             cell: OnceLock::new(),
             timers: Mutex::default(),
@@ -267,9 +271,36 @@ impl Object {
         unfinished
     }
 
-    /// It is gone.
-    pub(super) fn has_ended(&self) {
-        self.state.lock().phase = Phase::Ended;
+    /// It is gone. What was to make it anew goes on.
+    pub(super) fn end(&self) -> Vec<Incoming> {
+        let mut state = self.state.lock();
+        state.phase = Phase::Ended;
+        std::mem::take(&mut state.after)
+            .into_iter()
+            .map(|(_, incoming)| incoming)
+            .collect()
+    }
+
+    /// Lets `incoming` wait for its end. Whether it is the first to; the end has come where it is handed back.
+    pub(super) fn waits_for_end(&self, until: Instant, incoming: Incoming) -> Result<bool, Box<Incoming>> {
+        let mut state = self.state.lock();
+        if state.phase == Phase::Ended {
+            return Err(Box::new(incoming));
+        }
+        state.after.push((until, incoming));
+        Ok(state.after.len() == 1)
+    }
+
+    /// When the next of those has waited too long.
+    pub(super) fn next_wait(&self) -> Option<Instant> {
+        self.state.lock().after.iter().map(|(until, _)| *until).min()
+    }
+
+    /// Those that have waited too long.
+    pub(super) fn waited_too_long(&self, now: Instant) -> Vec<Incoming> {
+        let mut state = self.state.lock();
+        let late = state.after.extract_if(.., |(until, _)| *until <= now);
+        late.map(|(_, incoming)| incoming).collect()
     }
 
     /// Waits until all that it has accepted has ended.

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
-use crate::channel::Outbound;
+use crate::channel::{Flow, Outbound, is_traced};
 use crate::error::{Error, ErrorKind};
 use crate::id::{ChannelName, MeshName, Rid, SpotId};
 use crate::permit::Permit;
@@ -106,7 +106,9 @@ impl Published {
             payload: self.publish.call.payload,
             deadline: None,
             reply: None,
+            activates: false,
             is_first: false,
+            flow: is_traced().then(|| Flow::of_record(self.publish.call.flow.of(&self.record))),
         };
         let job = SpotJob::new(object.clone(), object.lane().clone(), Work::Call(Box::new(call)));
         // A Spot that has just closed is no subscriber any more.

@@ -11,12 +11,13 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
-use crate::channel::{Drops, Objects, Outbound};
+use crate::channel::{DropCounts, Drops, Filters, Objects, Outbound};
 use crate::error::{Error, ErrorKind};
 use crate::execution::{CpuPool, IoPool, Timers, WorkersHandle};
 use crate::id::{Generation, MeshName, Rid, SpotId, SpotKind, SpotType};
-use crate::limit::{ROUTE_CACHE_AGE, ROUTE_CACHE_ROUTES};
+use crate::limit::ROUTE_CACHE_ROUTES;
 use crate::location::{Authority, HostLease, Reader, SpotRecord};
 use crate::mesh::Links;
 use crate::permit::HostPermits;
@@ -39,6 +40,8 @@ pub(crate) struct SpotsConfig {
     pub(crate) lease: Arc<HostLease>,
     pub(crate) shared: Shared,
     pub(crate) homes: Vec<Home>,
+    /// How long a Spot that was found is looked up no more.
+    pub(crate) route_age: Duration,
 }
 
 /// What one node of this host can do with Spots.
@@ -60,6 +63,8 @@ pub(crate) struct Home {
     pub(crate) capacity: Option<NonZeroU32>,
     /// How long an Instance Spot may have nothing to do.
     pub(crate) idle_timeout: Option<Duration>,
+    /// What stands around the handlers of its Spots.
+    pub(crate) filters: Filters,
 }
 
 impl Home {
@@ -94,6 +99,8 @@ pub(super) struct Inner {
     pub(super) routes: Mutex<RouteCache<SpotId, Known>>,
     /// Those that this host has sent a first message to, and where.
     pub(super) activating: Mutex<HashMap<SpotId, super::find::Activating>>,
+    /// Nodes whose hosts were just proved dead, and until when the list of nodes may not show it.
+    pub(super) counted_out: Mutex<HashMap<Rid, Instant>>,
     pub(super) subscribers: Subscribers,
     pub(super) fanout: Fanout,
     pub(super) drops: Drops,
@@ -117,8 +124,9 @@ impl Spots {
             shared: config.shared,
             homes: config.homes.into_iter().map(Arc::new).collect(),
             table: Mutex::default(),
-            routes: Mutex::new(RouteCache::new(ROUTE_CACHE_AGE, ROUTE_CACHE_ROUTES)),
+            routes: Mutex::new(RouteCache::new(config.route_age, ROUTE_CACHE_ROUTES)),
             activating: Mutex::default(),
+            counted_out: Mutex::default(),
             subscribers: Subscribers::default(),
             fanout,
             drops: Drops::default(),
@@ -146,10 +154,22 @@ impl Spots {
         self.0.authority.reader()
     }
 
+    /// What was dropped of what its Spots were sent.
+    pub(crate) fn drops(&self) -> DropCounts {
+        self.0.drops.of_spots()
+    }
+
+    /// Changes how long what is found from here on is looked up no more.
+    pub(crate) fn set_route_age(&self, age: Duration) {
+        self.0.routes.lock().set_max_age(age);
+    }
+
     /// Stops everything at once, and waits for nothing.
     pub(crate) fn abandon(&self) {
         let objects: Vec<_> = self.0.table.lock().drain().map(|(_, object)| object).collect();
         for object in objects {
+            // What waits for its end is answered as it is dropped.
+            drop(object.end());
             object.stop(ErrorKind::ShuttingDown);
         }
         self.0.end_tasks();
@@ -165,18 +185,8 @@ impl Inner {
         self.table.lock().get(id).cloned()
     }
 
-    /// Takes that very object out of the table.
-    pub(super) fn remove(&self, object: &Arc<Object>) {
-        let mut table = self.table.lock();
-        if table.get(&object.id).is_some_and(|there| Arc::ptr_eq(there, object)) {
-            table.remove(&object.id);
-        }
-        drop(table);
-        self.subscribers.remove(object);
-    }
-
     /// Another host has released that Spot: nothing of it runs here any more.
-    fn was_taken(&self, record: &SpotRecord) {
+    fn was_taken(self: &Arc<Self>, record: &SpotRecord) {
         let object = self.object(&record.id);
         let same = |object: &Arc<Object>| object.record().is_some_and(|own| own.generation == record.generation);
         if let Some(object) = object.filter(same) {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::channel::{Caller, CorrelationId, MessageKind, Outbound, caller};
+use crate::channel::{Caller, CorrelationId, HandlerScope, MessageKind, Outbound, caller};
 use crate::error::{ArgumentError, HandlerError};
 use crate::execution::{Overrun, WorkCall, YieldFor, YieldTurn, Yields};
 use crate::id::{MeshName, Rid, SpotId, SpotRef, TimerName};
@@ -114,6 +114,8 @@ pub(super) struct TurnCore {
     pub(super) correlation: Option<u64>,
     /// Dies with the turn. Made once somebody calls from it.
     pub(super) running: OnceLock<Arc<()>>,
+    /// Made once somebody asks for it.
+    pub(super) scope: OnceLock<Box<HandlerScope>>,
 }
 
 /// What began a turn: its name is the packet's, the timer's or the callback's.
@@ -132,11 +134,21 @@ impl TurnCore {
             metadata: Bytes::new(),
             correlation: None,
             running: OnceLock::new(),
+            scope: OnceLock::new(),
         }
     }
 
-    fn running(&self) -> Weak<()> {
+    pub(super) fn running(&self) -> Weak<()> {
         Arc::downgrade(self.running.get_or_init(Arc::default))
+    }
+
+    pub(super) fn scope(&self) -> &HandlerScope {
+        self.scope
+            .get_or_init(|| Box::new(HandlerScope::new(self.object.outbound().next_scope())))
+    }
+
+    pub(super) fn metadata(&self) -> MetadataView<'_> {
+        MetadataView::parse(&self.metadata).unwrap_or_default()
     }
 
     pub(super) fn name(&self) -> &str {
@@ -187,13 +199,19 @@ impl<K: OfKind> SpotTurn<'_, K> {
     /// What the caller set, unchangeable. Copy what must outlive the turn.
     #[must_use]
     pub fn metadata(&self) -> MetadataView<'_> {
-        MetadataView::parse(&self.core.metadata).unwrap_or_default()
+        self.core.metadata()
     }
 
     /// The request's correlation; `None` for everything else.
     #[must_use]
     pub fn correlation(&self) -> Option<CorrelationId> {
         self.core.correlation.map(CorrelationId::of)
+    }
+
+    /// What the filters and the handler of this message share.
+    #[must_use]
+    pub fn scope(&self) -> &HandlerScope {
+        self.core.scope()
     }
 
     /// What lives as long as the Spot, and can be kept.

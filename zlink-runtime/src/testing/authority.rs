@@ -143,6 +143,8 @@ pub enum Seen {
     Reserved(Reservation),
     /// The same operation has it already.
     Issued(Spot),
+    /// The same operation has ended.
+    Over,
     /// The node has no room.
     NoCapacity,
     /// It takes messages, or does now.
@@ -280,6 +282,7 @@ impl Owner {
         match self.authority.reserve(reserve).await {
             Ok(Reserving::Won(reservation)) => Seen::Reserved(Reservation(reservation)),
             Ok(Reserving::Issued(record)) => Seen::Issued(Spot(record)),
+            Ok(Reserving::Over(_)) => Seen::Over,
             Ok(Reserving::Lost(record)) => Seen::Other(Spot(record)),
             Ok(Reserving::NoCapacity) => Seen::NoCapacity,
             Err(error) => error.into(),

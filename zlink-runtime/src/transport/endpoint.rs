@@ -103,6 +103,14 @@ impl Endpoint {
         self.host().is_some_and(unspecified)
     }
 
+    /// Reads the endpoint of a peer: one that a socket of this system can have, and that can be dialled.
+    pub(crate) fn of_peer(text: &str) -> Result<Self, InvalidEndpoint> {
+        let endpoint: Self = text.parse()?;
+        endpoint.check_usable()?;
+        endpoint.check_dialable()?;
+        Ok(endpoint)
+    }
+
     /// Checks that a socket of this system can have it: a Unix path has far less room than an endpoint.
     pub(crate) fn check_usable(&self) -> Result<(), InvalidEndpoint> {
         match self.path().map(std::os::unix::net::SocketAddr::from_pathname) {

@@ -83,13 +83,15 @@ impl LinkTransport {
 
 impl Transport for LinkTransport {
     fn check(&self) -> Result<(), ArgumentError> {
-        match self.config.connections {
-            2.. => Ok(()),
-            few => {
-                let problem = format!("a listener may hold {few}, and a link takes two; give at least 2");
-                Err(ArgumentError::new("connections", problem))
-            }
+        let few = self.config.connections;
+        if few < 2 {
+            let problem = format!("a listener may hold {few}, and a link takes two; give at least 2");
+            return Err(ArgumentError::new("connections", problem));
         }
+        self.config
+            .security
+            .check()
+            .map_err(|problem| ArgumentError::new("security", problem))
     }
 
     fn bind<'a>(

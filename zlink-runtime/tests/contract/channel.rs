@@ -207,6 +207,93 @@ async fn a_local_server_competes_through_a_real_link() {
     assert_eq!(strict.runs(), 0);
 }
 
+/// A service was renamed, or is a node's now: its clients are told, and do not wait for their deadlines. They find it as
+/// soon as it is there.
+///
+/// REQ: CH-312, ERR-201, ERR-603
+#[tokio::test]
+async fn calls_do_not_wait_where_every_endpoint_is_something_else() {
+    let (here, there) = (crate::kit::free_port(), crate::kit::free_port());
+    let at = |port: u16| format!("tcp://127.0.0.1:{port}");
+    let other = Desk::new("other");
+    let renamed = Host::builder().client_server(|c| c.serve(stock_server(other.clone())).listen(at(here)));
+    let renamed = renamed.start().await.unwrap();
+    let builder = Host::builder().client_server(|c| c.client(ORDERS).connect(at(here)).connect(at(there)));
+    let c = builder.start().await.unwrap();
+
+    // Nobody has answered at the other endpoint, so somebody may yet come there.
+    let request = spawn(orders_client(&c).ask(note("", 1)));
+    let send = spawn(orders_client(&c).tell(note("", 2)));
+    let failures = || {
+        let intents = c.client_server("orders").unwrap().intents();
+        intents
+            .into_iter()
+            .filter_map(|intent| intent.failure)
+            .collect::<Vec<_>>()
+    };
+    until("one has refused", || {
+        failures().iter().any(|text| text.contains("Channel"))
+    })
+    .await;
+    assert!(!request.is_finished() && !send.is_finished());
+
+    // A node of a mesh comes: it serves by RID, and no channel.
+    let mesh = Host::builder().mesh("shop", |mesh| mesh.listen(at(there)));
+    let mesh = mesh.start().await.unwrap();
+    let nobody = (ErrorKind::NotFound, Execution::NotExecuted);
+    let told = soon("the request", request).await.unwrap();
+    let text = told.as_ref().unwrap_err().to_string();
+    assert!(
+        text.contains(&at(here)) && text.contains("\"stock\"") && text.contains(&at(there)) && text.contains("mesh"),
+        "{text}"
+    );
+    assert_eq!(failure(told), nobody);
+    assert_eq!(failure(soon("the send", send).await.unwrap()), nobody);
+    assert_eq!(
+        failure(
+            soon("the next", spawn(orders_client(&c).ask(note("", 3))))
+                .await
+                .unwrap()
+        ),
+        nobody
+    );
+    let status = c.client_server("orders").unwrap().status();
+    assert_eq!(status.selection_failures[0].1.no_member, 3);
+
+    // One that is gone says nothing any more, and the right one is found without being asked for.
+    mesh.shutdown().await.unwrap();
+    until("it is gone", || {
+        !failures().iter().any(|text| text.contains("Topology"))
+    })
+    .await;
+    let request = spawn(orders_client(&c).ask(note("", 4)));
+    settle().await;
+    assert!(!request.is_finished());
+    let desk = Desk::new("s");
+    let s = Host::builder().client_server(|c| c.serve(orders_server(desk.clone())).listen(at(there)));
+    let s = s.start().await.unwrap();
+    assert_eq!(soon("the reply", request).await.unwrap().unwrap().text, "s");
+    assert_eq!((desk.runs(), other.runs()), (1, 0));
+
+    // Whoever adds an endpoint has somebody to wait for.
+    s.shutdown().await.unwrap();
+    let control = c.client_server("orders").unwrap();
+    assert!(control.disconnect(&at(there)).unwrap());
+    assert_eq!(
+        failure(
+            soon("the next", spawn(orders_client(&c).ask(note("", 5))))
+                .await
+                .unwrap()
+        ),
+        nobody
+    );
+    control.connect(&at(there), None).unwrap();
+    let request = spawn(orders_client(&c).ask(note("", 6)));
+    settle().await;
+    assert!(!request.is_finished());
+    renamed.shutdown().await.unwrap();
+}
+
 /// REQ: CH-308, EX-96, ERR-603, ERR-208, NET-1002
 #[tokio::test]
 async fn a_client_server_call_waits_for_a_server() {

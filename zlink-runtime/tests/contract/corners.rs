@@ -7,6 +7,7 @@ use zlink_runtime::PeerState;
 use zlink_runtime::error::CallError;
 use zlink_runtime::id::Rid;
 use zlink_runtime::prelude::*;
+use zlink_runtime::transport::zmtp::Security;
 use zlink_runtime::transport::{LinkConfig, LinkTransport};
 
 use super::kit::*;
@@ -156,6 +157,31 @@ async fn a_listener_that_may_hold_no_connection_is_a_mistake() {
         .start()
         .await;
     assert!(end.is_err(), "it started, and nobody can ever link with it");
+}
+
+/// Credentials that no handshake can carry would keep every peer out.
+///
+/// REQ: NET-1006
+#[tokio::test]
+async fn credentials_that_cannot_be_sent_are_a_mistake() {
+    let with = |username: usize, password: usize| {
+        let config = LinkConfig {
+            security: Security::Plain {
+                username: "u".repeat(username),
+                password: "p".repeat(password),
+            },
+            ..LinkConfig::default()
+        };
+        node("c", |mesh| mesh).transport(LinkTransport::new(config)).start()
+    };
+    assert!(with(255, 255).await.is_ok());
+    for (username, password) in [(256, 1), (1, 256)] {
+        let end = with(username, password).await;
+        assert!(
+            end.is_err(),
+            "{username} and {password} bytes: it started, and nobody can ever link with it"
+        );
+    }
 }
 
 /// REQ: CH-304, NET-706

@@ -79,8 +79,8 @@ async fn endpoints_of_nodes_are_checked() {
         refuses(mesh(|m| m.listen(any)), place, "advertise").await;
         refuses(mesh(|m| m.listen(any).advertise("0.0.0.0")), place, "no peer can dial").await;
     }
-    refuses(mesh(|m| m.connect("tcp://127.0.0.1:0")), place, "names no one place").await;
-    refuses(mesh(|m| m.connect("tcp://0.0.0.0:7001")), place, "names no one place").await;
+    refuses(mesh(|m| m.connect("tcp://127.0.0.1:0")), place, "can only be bound").await;
+    refuses(mesh(|m| m.connect("tcp://0.0.0.0:7001")), place, "can only be bound").await;
     refuses(mesh(|m| m.connect("nonsense")), place, "nonsense").await;
     refuses(mesh(|m| m.connect_to("tcp://127.0.0.1:7001", [])), place, "RID").await;
     let twice = mesh(|m| {
@@ -118,7 +118,7 @@ async fn object_roles_need_a_store_which_no_host_has_yet() {
     refuses(mesh(|m| m.role(ObjectRole::Server)), place, "Location Store").await;
 }
 
-/// REQ: NET-403, NET-407, NET-702, NET-1006
+/// REQ: NET-403, NET-407, NET-702, NET-1006, SP-101
 #[tokio::test]
 async fn a_channel_name_leads_to_one_path() {
     let orders = "\"orders\"";
@@ -274,7 +274,7 @@ async fn client_server_channels_need_roles_and_endpoints() {
     refuses(
         channel(|c| c.client(ORDERS).connect("tcp://127.0.0.1:0")),
         "orders",
-        "names no one place",
+        "can only be bound",
     )
     .await;
     let alone = channel(|c| c.client(ORDERS).connect("tcp://127.0.0.1:7001"))

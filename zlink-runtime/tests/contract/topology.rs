@@ -3,6 +3,7 @@
 mod client_server;
 mod crowd;
 mod handshake;
+mod intents;
 mod lifecycle;
 mod links;
 

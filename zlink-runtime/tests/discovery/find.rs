@@ -38,6 +38,31 @@ async fn two_hosts_find_each_other_and_exchange_a_request() {
     }
 }
 
+/// Who is found through the store is told with the port that it got: nobody has to choose one.
+///
+/// REQ: NET-203
+#[tokio::test]
+async fn a_port_that_is_left_out_is_a_free_one_for_who_is_found() {
+    let store = MemoryStore::new();
+    for host in ["127.0.0.1", "[::1]"] {
+        let listen = format!("tcp://{host}");
+        let s = node(store.clone(), "s", |mesh| mesh.listen(&listen)).start().await;
+        let s = s.unwrap_or_else(|error| panic!("{error}"));
+        let endpoint = s.mesh("shop").unwrap().endpoint().clone();
+        assert_eq!(endpoint.as_str(), format!("{listen}:{}", endpoint.port().unwrap()));
+        assert!(endpoint.port() > Some(0));
+        let serve = |channel: zlink_runtime::ClientServerBuilder| channel.serve(stock_server(Clerk::new("s")));
+        let s = Host::builder().location_store(store.clone());
+        let s = s.client_server(|channel| serve(channel).listen(&listen)).start().await;
+        assert!(s.is_ok(), "{s:?}");
+    }
+    let manual = Host::builder()
+        .mesh("shop", |mesh| mesh.listen("tcp://127.0.0.1"))
+        .start()
+        .await;
+    assert!(manual.is_err(), "nobody could be told of it");
+}
+
 /// REQ: NET-502, NET-504
 #[tokio::test]
 async fn each_pair_has_one_link() {

@@ -340,6 +340,7 @@ async fn a_status_tells_this_and_no_more() {
         link_profile: _,
         waiting_requests: _,
         request_timeouts: _,
+        spot_drops: _,
         location,
         observed: _,
     } = c.status();

@@ -146,6 +146,43 @@ async fn one_life_of_a_spot() {
     }
 }
 
+/// REQ: LS-042, LS-043, LS-060, AC-097
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_has_ended_is_not_begun_again() {
+    for stores in Stores::all() {
+        let (host, other) = (stores.host(1).await, stores.host(2).await);
+        let room = id("room");
+        let spot = ready(
+            host.commit(reserved(host.reserve(Ask::new(&room, 1)).await), b"here")
+                .await,
+        );
+        assert!(
+            matches!(host.reserve(Ask::new(&room, 1)).await, Seen::Over),
+            "it is there"
+        );
+        assert!(matches!(host.reserve(Ask::new(&room, 2)).await, Seen::Other(seen) if seen == spot));
+        assert!(matches!(host.delete(&spot).await, Seen::Removed));
+        assert!(
+            matches!(host.reserve(Ask::new(&room, 1)).await, Seen::Over),
+            "and so it is now"
+        );
+        assert!(matches!(host.resolve(&room).await, Seen::Missing));
+        let theirs = reserved(other.reserve(Ask::new(&room, 1)).await);
+        assert!(
+            matches!(other.abort(theirs, b"no").await, Seen::Removed),
+            "an operation of somebody else"
+        );
+        assert!(matches!(other.reserve(Ask::new(&room, 1)).await, Seen::Over));
+        // A message is never asked for again, and has no answer in the store that it would have to go by.
+        let cart = |operation| Ask {
+            kind: SpotKind::Instance,
+            ..Ask::new(&room, operation)
+        };
+        let first = ready(host.commit(reserved(host.reserve(cart(7)).await), b"").await);
+        assert!(matches!(host.reserve(cart(7)).await, Seen::Other(seen) if seen == first));
+    }
+}
+
 /// REQ: LS-041, LS-060, LS-010
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_64_racers_one_wins() {
@@ -158,7 +195,7 @@ async fn of_64_racers_one_wins() {
                 let host = hosts[usize::try_from(racer % 3).unwrap()].clone();
                 let ask = Ask {
                     kind: [SpotKind::User, SpotKind::Instance][usize::try_from(racer % 2).unwrap()],
-                    ..Ask::new(&spot, racer)
+                    ..Ask::new(&spot, round * 64 + racer)
                 };
                 racers.spawn(async move {
                     match host.reserve(ask).await {
@@ -343,8 +380,8 @@ async fn what_a_dead_owner_had_can_be_released_and_made_again() {
             let dead = stores.host_with(1, timing).await;
             let hosts = [stores.host_with(2, timing).await, stores.host_with(3, timing).await];
             let (mut spots, mut held) = (Vec::new(), Vec::new());
-            for name in ["ready", "creating"] {
-                let reservation = reserved(dead.reserve(Ask::new(&id(name), 1)).await);
+            for (name, operation) in [("ready", 1), ("creating", 2)] {
+                let reservation = reserved(dead.reserve(Ask::new(&id(name), operation)).await);
                 spots.push(reservation.spot().unwrap());
                 if name == "ready" {
                     spots[0] = ready(dead.commit(reservation, b"").await);
@@ -354,7 +391,7 @@ async fn what_a_dead_owner_had_can_be_released_and_made_again() {
             }
             dead.kill();
             let killed = tokio::time::Instant::now();
-            for spot in spots {
+            for (at, spot) in (0..).zip(spots) {
                 let reference = spot.reference();
                 // A machine that stalls may keep a host from renewing its own lease in time; it goes on afterwards.
                 let mut racers = JoinSet::new();
@@ -380,7 +417,7 @@ async fn what_a_dead_owner_had_can_be_released_and_made_again() {
                 let wait = timing.lease_ttl + timing.fencing_margin - timing.renew_interval - timing.renew_timeout;
                 assert!(killed.elapsed() >= wait, "{:?}", killed.elapsed());
                 let again = loop {
-                    match hosts[0].reserve(Ask::new(&reference.id, 9)).await {
+                    match hosts[0].reserve(Ask::new(&reference.id, 9 + at)).await {
                         Seen::Reserved(reservation) => break reservation,
                         Seen::Closed => tokio::time::sleep(Duration::from_millis(50)).await,
                         other => panic!("{other:?}"),

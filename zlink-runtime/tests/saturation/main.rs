@@ -13,6 +13,8 @@
 
 mod host;
 mod peers;
+#[path = "../shared/process.rs"]
+#[allow(dead_code, reason = "other tests stop and kill them")]
 mod process;
 
 use std::collections::BTreeMap;

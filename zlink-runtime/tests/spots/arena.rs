@@ -77,6 +77,11 @@ pub trait RoomSpot: Sized + rt::Send + 'static {
         turn: &mut RoomTurn<'_>,
         message: Line,
     ) -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    fn gossip(
+        &mut self,
+        turn: &mut RoomTurn<'_>,
+        message: Line,
+    ) -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
     fn tick(
         &mut self,
         turn: &mut RoomTurn<'_>,
@@ -84,7 +89,8 @@ pub trait RoomSpot: Sized + rt::Send + 'static {
     ) -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
 }
 
-fn room_builder<S: RoomSpot>() -> rt::SpotFactoryBuilder<S, rt::UserSpot> {
+/// Without a policy for relocation.
+fn aimless_builder<S: RoomSpot>() -> rt::SpotFactoryBuilder<S, rt::UserSpot> {
     rt::SpotFactory::user(ROOM, <S as RoomSpot>::create)
         .initialize(<S as RoomSpot>::on_initialize)
         .closing(<S as RoomSpot>::on_closing)
@@ -93,7 +99,22 @@ fn room_builder<S: RoomSpot>() -> rt::SpotFactoryBuilder<S, rt::UserSpot> {
         .request_yielding("arena.room.settle", <S as RoomSpot>::settle)
         .request_closing("arena.room.disband", <S as RoomSpot>::disband)
         .timer("tick", <S as RoomSpot>::tick)
-        .relocation(rt::Relocation::Recreate)
+}
+
+fn room_builder<S: RoomSpot>() -> rt::SpotFactoryBuilder<S, rt::UserSpot> {
+    aimless_builder().relocation(rt::Relocation::Recreate)
+}
+
+/// What no schema gives: no policy, or two of them, and a subscription that is there twice.
+pub fn wrong_room_spots<S: RoomSpot>() -> [rt::SpotFactory; 3] {
+    let twice = room_builder::<S>().subscribe("room-events", "news", "arena.room.news", <S as RoomSpot>::news);
+    [
+        aimless_builder::<S>().build(),
+        room_builder::<S>().relocation(rt::Relocation::Disabled).build(),
+        twice
+            .subscribe("room-events", "news", "arena.room.news", <S as RoomSpot>::gossip)
+            .build(),
+    ]
 }
 
 pub fn room_spot<S: RoomSpot>() -> rt::SpotFactory {
@@ -104,6 +125,7 @@ pub fn room_spot<S: RoomSpot>() -> rt::SpotFactory {
 pub fn hearing_room_spot<S: RoomSpot>() -> rt::SpotFactory {
     room_builder::<S>()
         .subscribe("room-events", "news", "arena.room.news", <S as RoomSpot>::news)
+        .subscribe("room-events", "news", "arena.room.gossip", <S as RoomSpot>::gossip)
         .build()
 }
 
@@ -142,6 +164,9 @@ impl RoomSpots {
     pub fn publish_news(&self, message: Line) -> rt::PublishCall<Line> {
         self.route.publish("room-events", "news", "arena.room.news", message)
     }
+    pub fn publish_gossip(&self, message: Line) -> rt::PublishCall<Line> {
+        self.route.publish("room-events", "news", "arena.room.gossip", message)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -164,6 +189,14 @@ impl RoomSpotClient {
     pub fn disband(&self, request: Nothing) -> rt::RequestCall<Nothing, Line> {
         self.spot
             .request(const { rt::Method::request("arena.room.disband", rt::None) }, request)
+    }
+    /// What no room handles, one way.
+    pub fn hint(&self, message: Nothing) -> rt::SendCall<Nothing> {
+        self.spot.send(const { rt::Method::send("arena.room.hint") }, message)
+    }
+    /// What the handler cannot read as its own, one way.
+    pub fn say_with(&self, message: Count) -> rt::SendCall<Count> {
+        self.spot.send(const { rt::Method::send("arena.room.say") }, message)
     }
     /// Something that no room handles.
     pub fn unheard_of(&self, request: Nothing) -> rt::RequestCall<Nothing, Line> {

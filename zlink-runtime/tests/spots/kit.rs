@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
+use zlink_generated::billing::{self, Charge};
 use zlink_runtime::prelude::*;
 use zlink_runtime::rt::{self, CloseReason, Created, Instant, SpotCreated, SpotRef, Tick};
 use zlink_runtime::testing::Cluster;
@@ -63,7 +64,7 @@ impl World {
         self.0.build_gate.add_permits(count);
     }
 
-    async fn gate(&self) {
+    pub(crate) async fn gate(&self) {
         self.0.gate.acquire().await.unwrap().forget();
     }
 
@@ -97,6 +98,8 @@ fn line(text: impl Into<String>) -> Line {
 pub(crate) struct Room {
     world: World,
     lines: Vec<String>,
+    /// As its factory was told.
+    reference: SpotRef,
     ticks: Vec<Tick>,
     /// How many of its callbacks are under way.
     active: usize,
@@ -126,6 +129,7 @@ impl RoomSpot for Room {
         let room = Self {
             world,
             lines: vec![request.text.clone()],
+            reference: context.reference().clone(),
             ticks: Vec::new(),
             active: 0,
         };
@@ -216,6 +220,11 @@ impl RoomSpot for Room {
         Ok(())
     }
 
+    async fn gossip(&mut self, turn: &mut RoomTurn<'_>, message: Line) -> Result<(), HandlerError> {
+        self.world.note(format!("{} was told {}", turn.id(), message.text));
+        Ok(())
+    }
+
     async fn tick(&mut self, turn: &mut RoomTurn<'_>, tick: Tick) -> Result<(), HandlerError> {
         self.world.note(format!("{} ticks {}", turn.id(), tick.delivery_index));
         self.ticks.push(tick);
@@ -251,6 +260,34 @@ impl Room {
             ("tell", id) => {
                 room_spots(turn).of(id).say(line("told")).await?;
                 "told".to_owned()
+            }
+            ("publish", text) => {
+                room_spots(turn).publish_news(line(text)).await?;
+                "published".to_owned()
+            }
+            ("charge", whom) => {
+                let (channel, order) = whom.split_once(' ').unwrap_or((whom, "tea"));
+                let order = order.to_owned();
+                let client = billing::client(turn).on(rt::ChannelName::new(channel)?);
+                match client
+                    .charge(Charge { order, cents: 1 })
+                    .timeout(Duration::from_secs(300))
+                    .await
+                {
+                    Ok(receipt) => {
+                        self.lines.push(receipt.number.clone());
+                        receipt.number
+                    }
+                    Err(error) => format!("{:?}", error.kind().unwrap()),
+                }
+            }
+            ("same", _) => {
+                let context = turn.context();
+                let told = (context.reference(), context.mesh(), context.node());
+                format!(
+                    "{}",
+                    told == (&self.reference, &self.reference.mesh, &self.reference.node)
+                )
             }
             ("timer", name) => match turn.add_timer(rt::TimerName::new(name)?, Duration::from_secs(1)) {
                 Ok(timer) => format!("{} {}", timer.name(), timer.cancel()),
@@ -297,6 +334,7 @@ impl CartSpot for Cart {
         _: Instant,
     ) -> Result<(), HandlerError> {
         self.world.note(format!("closing {} {reason:?}", turn.id()));
+        self.world.build_gate("closing").await;
         Ok(())
     }
 
@@ -399,9 +437,17 @@ pub(crate) fn serves_with(
 
 /// Makes `name` a node that only calls.
 pub(crate) fn calls(cluster: &Cluster, name: &'static str) {
+    calls_with(cluster, name, |host| host);
+}
+
+pub(crate) fn calls_with(
+    cluster: &Cluster,
+    name: &'static str,
+    configure: impl Fn(HostBuilder) -> HostBuilder + Send + Sync + 'static,
+) {
     let store = cluster.store(name);
     cluster.node(name, move |host: HostBuilder| {
-        let host = host.location_store(store.clone());
+        let host = configure(host.location_store(store.clone()));
         host.mesh("world", |mesh| {
             mesh.rid_prefix(name).listen(format!("tcp://{name}:1")).object_client()
         })

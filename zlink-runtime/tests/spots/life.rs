@@ -10,7 +10,7 @@ use zlink_runtime::testing::Cluster;
 use crate::arena::*;
 use crate::kit::*;
 
-/// REQ: SP-030, SP-050, SP-080, SP-082
+/// REQ: SP-030, SP-033, SP-050, SP-080, SP-082
 #[tokio::test(start_paused = true)]
 async fn a_room_is_created_found_called_and_closed() -> Tested {
     for placement in PLACEMENTS {
@@ -366,7 +366,7 @@ async fn without_an_object_role_there_are_no_spots() -> Tested {
     Ok(())
 }
 
-/// REQ: SP-004
+/// REQ: SP-004, SP-111
 #[tokio::test(start_paused = true)]
 async fn every_mistake_of_a_registration_is_told_at_once() -> Tested {
     let (cluster, world) = (Cluster::new(14), World::new());
@@ -389,10 +389,138 @@ async fn every_mistake_of_a_registration_is_told_at_once() -> Tested {
         "arena.cart is no Entry Spot",
         "a capacity for the type arena.cart, and no factory",
         "placement weight 20000",
-        "subscribes to channel \"room-events\", in which this node takes no part",
+        "the Spot arena.room subscribes to channel \"room-events\", in which this node takes no part",
     ] {
         assert!(text.contains(part), "{part:?} is not in {text}");
     }
+    Ok(())
+}
+
+/// REQ: SP-028, SP-112
+#[tokio::test(start_paused = true)]
+async fn what_no_schema_gives_is_refused_too() -> Tested {
+    let problems = [
+        "the Spot arena.room has no relocation policy",
+        "the Spot arena.room has two relocation policies, Recreate and Disabled",
+        "the Spot arena.room subscribes twice to \"arena.room.news\" about \"news\" in channel \"room-events\"",
+    ];
+    for (at, problem) in problems.into_iter().enumerate() {
+        let (cluster, world) = (Cluster::new(15), World::new());
+        serves_with(&cluster, &world, "owner", move |objects| {
+            let [one, two, three] = wrong_room_spots::<Room>();
+            objects.spot([one, two, three].into_iter().nth(at).unwrap())
+        });
+        let failed = cluster.start("owner").await.unwrap_err();
+        assert!(failed.to_string().contains(problem), "{failed}");
+    }
+    Ok(())
+}
+
+/// REQ: SP-023, SP-022
+#[tokio::test(start_paused = true)]
+async fn a_cart_is_made_by_no_manager() -> Tested {
+    let (cluster, world, host) = placed(Placement::Remote, 16).await?;
+    let carts = zlink_runtime::rt::SpotRoute::new(&host, CART);
+    let refused = carts.create::<(), ()>(()).await.unwrap_err();
+    assert_eq!(
+        refused.kind(),
+        Some(ErrorKind::NotFound),
+        "there is no such factory: {refused}"
+    );
+    let refused = carts.get_or_create::<(), ()>("cart", ()).await.unwrap_err();
+    assert_eq!(refused.kind(), Some(ErrorKind::NotFound), "{refused}");
+    assert_eq!(world.count("activate"), 0);
+    cluster.shutdown().await?;
+    Ok(())
+}
+
+/// REQ: SP-025, SP-026
+#[tokio::test(start_paused = true)]
+async fn each_room_has_a_context_and_a_state_of_its_own() -> Tested {
+    for placement in PLACEMENTS {
+        let (cluster, world, host) = placed(placement, 17).await?;
+        let (one, old) = room(&host, "one", "x").await?;
+        let (two, _) = room(&host, "two", "y").await?;
+        one.say(text("mine")).await?;
+        for (room, lines) in [(&one, "x,mine"), (&two, "y")] {
+            assert_eq!(look(room, "lines").await?, lines);
+            assert_eq!(
+                look(room, "same").await?,
+                "true",
+                "what its factory was told is what its turns are told"
+            );
+        }
+        assert!(room_spots(&host).close(&old).await?);
+        let (again, new) = room(&host, "one", "z").await?;
+        assert_ne!(old.generation, new.generation);
+        assert_eq!(
+            (
+                look(&again, "lines").await?.as_str(),
+                look(&again, "same").await?.as_str()
+            ),
+            ("z", "true")
+        );
+        assert_eq!(world.count("create one"), 2);
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// REQ: SP-092, SP-093
+#[tokio::test(start_paused = true)]
+async fn of_two_that_close_a_room_one_does() -> Tested {
+    for placement in PLACEMENTS {
+        let (cluster, world, host) = placed(placement, 18).await?;
+        let (one, spot) = room(&host, "one", "x").await?;
+        world.holds("closing");
+        let first = tokio::spawn(room_spots(&host).close(&spot).into_future());
+        world.until("held in closing").await;
+        let second = tokio::spawn(room_spots(&cluster.host("owner")).close(&spot).into_future());
+        cluster.advance(Duration::from_secs(5)).await;
+        assert!(!second.await??, "the other was first");
+        assert!(!first.is_finished(), "it is not done before the room is gone");
+        assert!(
+            room_spots(&host).find("one").await?.is_some(),
+            "nor is it there no more"
+        );
+        assert_eq!(
+            look(&one, "lines").await.unwrap_err().kind(),
+            Some(ErrorKind::Unavailable)
+        );
+        world.open_build(1);
+        assert!(first.await??);
+        assert_eq!(room_spots(&host).find("one").await?, None);
+        assert_eq!(world.count("closing one"), 1);
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// REQ: SP-010
+#[tokio::test(start_paused = true)]
+async fn spots_need_no_link_of_their_own() -> Tested {
+    let (cluster, _, host) = placed(Placement::Remote, 19).await?;
+    let (connections, peers) = (
+        cluster.network().connections(),
+        host.mesh("world")?.status().peers.len(),
+    );
+    for number in 0..10 {
+        let (one, _) = room(&host, &number.to_string(), "ticks").await?;
+        one.say(text("hello")).await?;
+        cart_spots(&host)
+            .of(format!("cart-{number}"))
+            .add(text("tea"))
+            .activating()
+            .await?;
+    }
+    cluster.advance(Duration::from_secs(5)).await;
+    assert_eq!(cluster.network().connections(), connections);
+    assert_eq!(host.mesh("world")?.status().peers.len(), peers);
+    assert!(
+        host.listener(zlink_runtime::ListenerKind::ClientServer, "world")
+            .is_err()
+    );
+    cluster.shutdown().await?;
     Ok(())
 }
 

@@ -9,6 +9,9 @@
 )]
 
 mod arena;
+#[path = "../contract/kit/events.rs"]
+#[allow(dead_code, reason = "other tests look for more")]
+mod events;
 mod kit;
 #[path = "../shared/redis.rs"]
 #[allow(dead_code, reason = "other tests kill and restart it")]
@@ -17,9 +20,19 @@ mod server;
 #[allow(dead_code, reason = "other tests wait more briefly")]
 mod wait;
 
+// For `events`.
+use wait::until;
+
+mod around;
+mod clocks;
 mod direct;
 mod execution;
 mod instance;
 mod life;
+mod multicast;
 mod others;
+mod outward;
+mod pressure;
+mod resent;
+mod routes;
 mod stores;

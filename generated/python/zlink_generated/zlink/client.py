@@ -9,6 +9,7 @@ import asyncio
 import collections
 import dataclasses
 import random
+import re
 import secrets
 import typing
 import uuid
@@ -56,6 +57,8 @@ MAX_MESSAGE = 16 << 20
 LEAST_MESSAGE = 4096
 MAX_RECORD = (1 << 31) - 1
 MAX_IDENTITY = 255
+MAX_ENDPOINT = 4096
+MAX_PORT = 65_535
 STEADY = 1.0
 """A link that stood for so long was worth dialling at once again."""
 FIRST_PAUSE = 0.05
@@ -81,7 +84,7 @@ class Client:
     """Calls a channel over links to its servers, which it makes, and makes again when they are lost.
 
     `async with BillingClient("tcp://127.0.0.1:7001") as billing: await billing.charge(...)`. A call waits for a server until
-    its deadline. It belongs to the event loop in which it is first used, and is not for several threads."""
+    its deadline, unless every endpoint answers that it is something else: that is `NOT_FOUND`, at once. It belongs to the event loop in which it is first used, and is not for several threads."""
 
     zlink__channel: typing.ClassVar[str] = ""
 
@@ -105,9 +108,8 @@ class Client:
         if not endpoints:
             raise ArgumentError("endpoints", "there is none; give the endpoint of at least one server")
         for endpoint in endpoints:
-            if not endpoint.startswith(("tcp://", "ipc://")):
-                raise ArgumentError("endpoints", f"{endpoint!r} is not of the form tcp://host:port or ipc://path")
-            _utf8("endpoints", endpoint)
+            if len(_utf8("endpoints", endpoint)) > MAX_ENDPOINT or not _is_endpoint(endpoint):
+                raise ArgumentError("endpoints", f"{endpoint!r} is neither tcp://host:port nor ipc://path")
         if len(_utf8("security_identity", security_identity)) > MAX_IDENTITY:
             raise ArgumentError("security_identity", f"has more than {MAX_IDENTITY} bytes")
         if not LEAST_MESSAGE <= max_message <= MAX_RECORD:
@@ -123,7 +125,9 @@ class Client:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._keepers: list[asyncio.Task[None]] = []
         self._links: list[Link] = []
-        self._troubles: dict[str, str] = dict.fromkeys(self._endpoints, "it was not tried yet")
+        self._troubles: dict[str, str] = dict.fromkeys(self._endpoints, "no attempt has ended yet")
+        self._elsewhere: set[str] = set()
+        """Endpoints that have answered, when they were last asked, that they are something else."""
         self._waiting: collections.OrderedDict[Call, None] = collections.OrderedDict()
         self._calls: set[Call] = set()
         self._awaited: list[tuple[int, asyncio.Future[None]]] = []
@@ -278,6 +282,10 @@ class Client:
                 call = next(iter(self._waiting))
                 link = self._pick(call)
                 if link is None:
+                    if self._waits_in_vain():
+                        text = f"no endpoint has a server of channel {self._channel!r}{self._why()}"
+                        for waiting in list(self._waiting):
+                            waiting.fail(ErrorKind.NOT_FOUND, text)
                     return
                 del self._waiting[call]
                 call.held_by(None)
@@ -289,6 +297,10 @@ class Client:
                     link.take(call)
         finally:
             self._is_dispatching = False
+
+    def _waits_in_vain(self) -> bool:
+        """Whether each endpoint has answered that what is wanted is not there."""
+        return len(self._elsewhere) == len(self._endpoints) and not any(link.is_link for link in self._links)
 
     def _pick(self, call: Call) -> Link | None:
         """Smooth weighted round robin over the links that have room."""
@@ -330,6 +342,7 @@ class Client:
     async def _keep(self, context: zmq.asyncio.Context, config: Config, endpoint: str) -> None:
         """Links with an endpoint, again and again."""
         from .link import Link
+        from .protocol import RejectReason
 
         failures = 0
         while True:
@@ -341,6 +354,10 @@ class Client:
                 self._links.remove(link)
                 self._tell_end()
             self._troubles[endpoint] = end.text
+            if end.refused in (RejectReason.TOPOLOGY, RejectReason.CHANNEL):
+                self._elsewhere.add(endpoint)
+            else:
+                self._elsewhere.discard(endpoint)
             self.changed()
             if end.stood is not None and end.stood >= STEADY:
                 failures = 0
@@ -390,6 +407,11 @@ def _checked(timeout: float) -> float:
     if not 0 < timeout <= MAX_TIMEOUT:
         raise ArgumentError("timeout", f"{timeout} s is not above 0 and at most {MAX_TIMEOUT} s")
     return float(timeout)
+
+
+def _is_endpoint(text: str) -> bool:
+    tcp = re.fullmatch(r"tcp://([^*].*):([1-9][0-9]{0,4})", text)
+    return int(tcp[2]) <= MAX_PORT if tcp is not None else re.fullmatch(r"ipc://.+", text) is not None
 
 
 def _utf8(argument: str, text: str) -> bytes:

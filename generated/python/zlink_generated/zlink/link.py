@@ -33,6 +33,8 @@ HIGH_WATER = 16
 ROTATION = 64
 """Records that are taken, and messages that are sent, in a row before others run."""
 TICK = 1.0
+NEVER = (1 << 31) - 1
+"""In milliseconds."""
 MAX_WEIGHT = 10_000
 LEAST_MESSAGE = 4096
 """The greatest message of either side is at least that, so that the head of any call fits, and every update."""
@@ -210,8 +212,9 @@ class Link:
 
     def _set_up(self, socket: zmq.asyncio.Socket) -> None:
         socket.setsockopt(zmq.LINGER, 0)
-        socket.setsockopt(zmq.RECONNECT_IVL, -1)
-        # Not IMMEDIATE: with it, libzmq drops what was received and not yet read when the connection ends.
+        # Never: the socket is closed at the first event that tells of an end. Not -1, with which nothing tells of a host
+        # that is not known, nor IMMEDIATE: with either, libzmq drops what was received and not yet read when a connection ends.
+        socket.setsockopt(zmq.RECONNECT_IVL, NEVER)
         socket.setsockopt(zmq.IPV6, 1)
         socket.setsockopt(zmq.SNDHWM, HIGH_WATER)
         socket.setsockopt(zmq.RCVHWM, HIGH_WATER)
@@ -258,7 +261,7 @@ class Link:
             if event != _CONNECTED:
                 # What came before the end still counts.
                 await self._drain(socket)
-                self._finish("the connection was lost" if self._ready_at is not None else "there is no connection")
+                self._finish("the connection was lost" if self._ready_at is not None else "no connection was made")
                 return
             self._control.append(wire.service(RecordKind.HELLO, self._hello()))
             self._work.set()

@@ -835,6 +835,55 @@ rt::message! {
 }
 
 rt::message! {
+    /// The message `SpotActivatesNoMore`.
+    #[derive(Default)]
+    "changes.SpotActivatesNoMore" => pub struct SpotActivatesNoMore {
+        word: rt::String => string(0, "word"),
+    } slots [word]
+}
+
+rt::message! {
+    /// The message `SpotClosesNow`.
+    #[derive(Default)]
+    "changes.SpotClosesNow" => pub struct SpotClosesNow {
+        word: rt::String => string(0, "word"),
+    } slots [word]
+}
+
+rt::message! {
+    /// The message `SpotRunsOtherwise`.
+    #[derive(Default)]
+    "changes.SpotRunsOtherwise" => pub struct SpotRunsOtherwise {
+        word: rt::String => string(0, "word"),
+    } slots [word]
+}
+
+rt::message! {
+    /// The message `SpotTimerRemoved`.
+    #[derive(Default)]
+    "changes.SpotTimerRemoved" => pub struct SpotTimerRemoved {
+        word: rt::String => string(0, "word"),
+    } slots [word]
+}
+
+rt::message! {
+    /// The message `SpotIsMadeOtherwise`.
+    #[derive(Default)]
+    "changes.SpotIsMadeOtherwise" => pub struct SpotIsMadeOtherwise {
+        word: rt::String => string(0, "word"),
+    } slots [word]
+}
+
+rt::message! {
+    /// The message `SpotIsMadeOtherwiseNow`.
+    #[derive(Default)]
+    "changes.SpotIsMadeOtherwiseNow" => pub struct SpotIsMadeOtherwiseNow {
+        number: rt::Vec<u8> => bytes(0, "number").max(1),
+        more: rt::String => string(1, "more").required(),
+    } slots [number more]
+}
+
+rt::message! {
     /// The message `KeyRetyped`.
     #[derive(Default)]
     "changes.KeyRetyped" => pub struct KeyRetyped {
@@ -1426,5 +1475,436 @@ impl WithKeyNamedTimeClient {
     /// Calls `changes.with_key_named_time.ask`.
     pub fn ask(&self, request: KeyNamedTime) -> rt::RequestCall<KeyNamedTime, KeyNamedTime> {
         self.route.request(const { rt::Method::request("changes.with_key_named_time.ask", rt::None) }, request)
+    }
+}
+
+/// The stable type of the Spots `spot_activates_no_more`.
+pub const SPOT_ACTIVATES_NO_MORE: rt::SpotType = rt::SpotType::from_static("changes.spot_activates_no_more");
+
+/// What a Spot `spot_activates_no_more` is made with, and may keep.
+pub type SpotActivatesNoMoreContext = rt::SpotContext<rt::InstanceSpot>;
+
+/// A turn of a Spot `spot_activates_no_more`: what its callbacks may do.
+pub type SpotActivatesNoMoreTurn<'t> = rt::SpotTurn<'t, rt::InstanceSpot>;
+
+/// What the Spots `spot_activates_no_more` do; [`spot_activates_no_more_spot`] registers them.
+pub trait SpotActivatesNoMoreSpot: rt::Sized + rt::Send + 'static {
+    /// Makes one for its first message, which is handled once it is initialised.
+    fn activate(context: SpotActivatesNoMoreContext)
+    -> impl rt::Future<Output = rt::Result<Self, rt::HandlerError>> + rt::Send;
+    /// Finishes what making it began. No message comes before.
+    fn on_initialize(&mut self, turn: &mut SpotActivatesNoMoreTurn<'_>)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send {
+        let _ = turn;
+        async { rt::Result::Ok(()) }
+    }
+    /// Ends it: no message comes after. What takes longer than the deadline is cut off.
+    fn on_closing(&mut self, turn: &mut SpotActivatesNoMoreTurn<'_>, reason: rt::CloseReason, deadline: rt::Instant)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send {
+        let _ = (turn, reason, deadline);
+        async { rt::Result::Ok(()) }
+    }
+    /// Handles `changes.spot_activates_no_more.ask`.
+    fn ask(&mut self, turn: &mut SpotActivatesNoMoreTurn<'_>, request: SpotActivatesNoMore)
+    -> impl rt::Future<Output = rt::Result<SpotActivatesNoMore, rt::HandlerError>> + rt::Send;
+    /// Handles `changes.spot_activates_no_more.keep`.
+    fn keep(&mut self, turn: &mut SpotActivatesNoMoreTurn<'_>, request: SpotActivatesNoMore)
+    -> impl rt::Future<Output = rt::Result<SpotActivatesNoMore, rt::HandlerError>> + rt::Send;
+}
+
+/// Registers the Spots `spot_activates_no_more`, each an `S`.
+pub fn spot_activates_no_more_spot<S: SpotActivatesNoMoreSpot>() -> rt::SpotFactory {
+    rt::SpotFactory::instance(SPOT_ACTIVATES_NO_MORE, <S as SpotActivatesNoMoreSpot>::activate)
+        .relocation(rt::Relocation::Recreate)
+        .initialize(<S as SpotActivatesNoMoreSpot>::on_initialize)
+        .closing(<S as SpotActivatesNoMoreSpot>::on_closing)
+        .request("changes.spot_activates_no_more.ask", <S as SpotActivatesNoMoreSpot>::ask)
+        .request("changes.spot_activates_no_more.keep", <S as SpotActivatesNoMoreSpot>::keep)
+        .build()
+}
+
+/// Calls and finds the Spots `spot_activates_no_more`, from `caller`.
+pub fn spot_activates_no_more_spots(caller: &impl rt::Caller) -> SpotActivatesNoMoreSpots {
+    SpotActivatesNoMoreSpots { route: rt::SpotRoute::new(caller, SPOT_ACTIVATES_NO_MORE) }
+}
+
+/// Finds and calls the Spots `spot_activates_no_more`; [`spot_activates_no_more_spots`] makes one.
+#[derive(Clone, Debug)]
+pub struct SpotActivatesNoMoreSpots { route: rt::SpotRoute }
+
+impl SpotActivatesNoMoreSpots {
+    /// The Spot of that ID, wherever it lives. An ID that is none is an error of each call.
+    pub fn of(&self, id: impl rt::AsRef<str>) -> SpotActivatesNoMoreSpotClient {
+        SpotActivatesNoMoreSpotClient { spot: self.route.of(id) }
+    }
+    /// The one of that ID, if there is one; it makes none.
+    pub fn find(&self, id: impl rt::AsRef<str>) -> rt::FindCall {
+        self.route.find(id)
+    }
+    /// Frees the ID of one whose host is dead, once that is certain.
+    pub fn release(&self, spot: &rt::SpotRef) -> rt::ReleaseCall {
+        self.route.release(spot)
+    }
+}
+
+/// Calls one Spot `spot_activates_no_more`; [`SpotActivatesNoMoreSpots::of`] makes one.
+#[derive(Clone, Debug)]
+pub struct SpotActivatesNoMoreSpotClient { spot: rt::SpotClient }
+
+impl SpotActivatesNoMoreSpotClient {
+    /// Calls `changes.spot_activates_no_more.ask`.
+    pub fn ask(&self, request: SpotActivatesNoMore) -> rt::Activates<rt::RequestCall<SpotActivatesNoMore, SpotActivatesNoMore>> {
+        self.spot.activates(self.spot.request(const { rt::Method::request("changes.spot_activates_no_more.ask", rt::None) }, request))
+    }
+    /// Calls `changes.spot_activates_no_more.keep`.
+    pub fn keep(&self, request: SpotActivatesNoMore) -> rt::Activates<rt::RequestCall<SpotActivatesNoMore, SpotActivatesNoMore>> {
+        self.spot.activates(self.spot.request(const { rt::Method::request("changes.spot_activates_no_more.keep", rt::None) }, request))
+    }
+}
+
+/// The stable type of the Spots `spot_closes_now`.
+pub const SPOT_CLOSES_NOW: rt::SpotType = rt::SpotType::from_static("changes.spot_closes_now");
+
+/// What a Spot `spot_closes_now` is made with, and may keep.
+pub type SpotClosesNowContext = rt::SpotContext<rt::InstanceSpot>;
+
+/// A turn of a Spot `spot_closes_now`: what its callbacks may do.
+pub type SpotClosesNowTurn<'t> = rt::SpotTurn<'t, rt::InstanceSpot>;
+
+/// What the Spots `spot_closes_now` do; [`spot_closes_now_spot`] registers them.
+pub trait SpotClosesNowSpot: rt::Sized + rt::Send + 'static {
+    /// Makes one for its first message, which is handled once it is initialised.
+    fn activate(context: SpotClosesNowContext)
+    -> impl rt::Future<Output = rt::Result<Self, rt::HandlerError>> + rt::Send;
+    /// Finishes what making it began. No message comes before.
+    fn on_initialize(&mut self, turn: &mut SpotClosesNowTurn<'_>)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send {
+        let _ = turn;
+        async { rt::Result::Ok(()) }
+    }
+    /// Ends it: no message comes after. What takes longer than the deadline is cut off.
+    fn on_closing(&mut self, turn: &mut SpotClosesNowTurn<'_>, reason: rt::CloseReason, deadline: rt::Instant)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send {
+        let _ = (turn, reason, deadline);
+        async { rt::Result::Ok(()) }
+    }
+    /// Handles `changes.spot_closes_now.ask`.
+    fn ask(&mut self, turn: &mut SpotClosesNowTurn<'_>, request: SpotClosesNow)
+    -> impl rt::Future<Output = rt::Result<SpotClosesNow, rt::HandlerError>> + rt::Send;
+}
+
+/// Registers the Spots `spot_closes_now`, each an `S`.
+pub fn spot_closes_now_spot<S: SpotClosesNowSpot>() -> rt::SpotFactory {
+    rt::SpotFactory::instance(SPOT_CLOSES_NOW, <S as SpotClosesNowSpot>::activate)
+        .relocation(rt::Relocation::Recreate)
+        .initialize(<S as SpotClosesNowSpot>::on_initialize)
+        .closing(<S as SpotClosesNowSpot>::on_closing)
+        .request("changes.spot_closes_now.ask", <S as SpotClosesNowSpot>::ask)
+        .build()
+}
+
+/// Calls and finds the Spots `spot_closes_now`, from `caller`.
+pub fn spot_closes_now_spots(caller: &impl rt::Caller) -> SpotClosesNowSpots {
+    SpotClosesNowSpots { route: rt::SpotRoute::new(caller, SPOT_CLOSES_NOW) }
+}
+
+/// Finds and calls the Spots `spot_closes_now`; [`spot_closes_now_spots`] makes one.
+#[derive(Clone, Debug)]
+pub struct SpotClosesNowSpots { route: rt::SpotRoute }
+
+impl SpotClosesNowSpots {
+    /// The Spot of that ID, wherever it lives. An ID that is none is an error of each call.
+    pub fn of(&self, id: impl rt::AsRef<str>) -> SpotClosesNowSpotClient {
+        SpotClosesNowSpotClient { spot: self.route.of(id) }
+    }
+    /// The one of that ID, if there is one; it makes none.
+    pub fn find(&self, id: impl rt::AsRef<str>) -> rt::FindCall {
+        self.route.find(id)
+    }
+    /// Frees the ID of one whose host is dead, once that is certain.
+    pub fn release(&self, spot: &rt::SpotRef) -> rt::ReleaseCall {
+        self.route.release(spot)
+    }
+}
+
+/// Calls one Spot `spot_closes_now`; [`SpotClosesNowSpots::of`] makes one.
+#[derive(Clone, Debug)]
+pub struct SpotClosesNowSpotClient { spot: rt::SpotClient }
+
+impl SpotClosesNowSpotClient {
+    /// Calls `changes.spot_closes_now.ask`.
+    pub fn ask(&self, request: SpotClosesNow) -> rt::Activates<rt::RequestCall<SpotClosesNow, SpotClosesNow>> {
+        self.spot.activates(self.spot.request(const { rt::Method::request("changes.spot_closes_now.ask", rt::None) }, request))
+    }
+}
+
+/// The stable type of the Spots `spot_runs_otherwise`.
+pub const SPOT_RUNS_OTHERWISE: rt::SpotType = rt::SpotType::from_static("changes.spot_runs_otherwise");
+
+/// What a Spot `spot_runs_otherwise` is made with, and may keep.
+pub type SpotRunsOtherwiseContext = rt::SpotContext<rt::UserSpot>;
+
+/// A turn of a Spot `spot_runs_otherwise`: what its callbacks may do.
+pub type SpotRunsOtherwiseTurn<'t> = rt::SpotTurn<'t, rt::UserSpot>;
+
+/// What the Spots `spot_runs_otherwise` do; [`spot_runs_otherwise_spot`] registers them.
+pub trait SpotRunsOtherwiseSpot: rt::Sized + rt::Send + 'static {
+    /// Makes one, or refuses to.
+    fn create(context: SpotRunsOtherwiseContext, request: SpotRunsOtherwise)
+    -> impl rt::Future<Output = rt::Result<rt::Created<Self, ()>, rt::HandlerError>> + rt::Send;
+    /// Finishes what making it began. No message comes before.
+    fn on_initialize(&mut self, turn: &mut SpotRunsOtherwiseTurn<'_>)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send {
+        let _ = turn;
+        async { rt::Result::Ok(()) }
+    }
+    /// Ends it: no message comes after. What takes longer than the deadline is cut off.
+    fn on_closing(&mut self, turn: &mut SpotRunsOtherwiseTurn<'_>, reason: rt::CloseReason, deadline: rt::Instant)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send {
+        let _ = (turn, reason, deadline);
+        async { rt::Result::Ok(()) }
+    }
+    /// Handles `changes.spot_runs_otherwise.ask`.
+    fn ask(&mut self, turn: &mut SpotRunsOtherwiseTurn<'_>, request: SpotRunsOtherwise)
+    -> impl rt::Future<Output = rt::Result<SpotRunsOtherwise, rt::HandlerError>> + rt::Send;
+}
+
+/// Registers the Spots `spot_runs_otherwise`, each an `S`.
+pub fn spot_runs_otherwise_spot<S: SpotRunsOtherwiseSpot>() -> rt::SpotFactory {
+    rt::SpotFactory::user(SPOT_RUNS_OTHERWISE, <S as SpotRunsOtherwiseSpot>::create)
+        .relocation(rt::Relocation::Recreate)
+        .initialize(<S as SpotRunsOtherwiseSpot>::on_initialize)
+        .closing(<S as SpotRunsOtherwiseSpot>::on_closing)
+        .request("changes.spot_runs_otherwise.ask", <S as SpotRunsOtherwiseSpot>::ask)
+        .build()
+}
+
+/// Calls, creates and finds the Spots `spot_runs_otherwise`, from `caller`.
+pub fn spot_runs_otherwise_spots(caller: &impl rt::Caller) -> SpotRunsOtherwiseSpots {
+    SpotRunsOtherwiseSpots { route: rt::SpotRoute::new(caller, SPOT_RUNS_OTHERWISE) }
+}
+
+/// Creates, finds, closes and calls the Spots `spot_runs_otherwise`; [`spot_runs_otherwise_spots`] makes one.
+#[derive(Clone, Debug)]
+pub struct SpotRunsOtherwiseSpots { route: rt::SpotRoute }
+
+impl SpotRunsOtherwiseSpots {
+    /// The Spot of that ID, wherever it lives. An ID that is none is an error of each call.
+    pub fn of(&self, id: impl rt::AsRef<str>) -> SpotRunsOtherwiseSpotClient {
+        SpotRunsOtherwiseSpotClient { spot: self.route.of(id) }
+    }
+    /// Creates one, under an ID of its own.
+    pub fn create(&self, request: SpotRunsOtherwise) -> rt::CreateCall<SpotRunsOtherwise, ()> {
+        self.route.create(request)
+    }
+    /// The one of that ID; where there is none, it is created.
+    pub fn get_or_create(&self, id: impl rt::AsRef<str>, request: SpotRunsOtherwise) -> rt::CreateCall<SpotRunsOtherwise, ()> {
+        self.route.get_or_create(id, request)
+    }
+    /// The one of that ID, if there is one; it makes none.
+    pub fn find(&self, id: impl rt::AsRef<str>) -> rt::FindCall {
+        self.route.find(id)
+    }
+    /// Frees the ID of one whose host is dead, once that is certain.
+    pub fn release(&self, spot: &rt::SpotRef) -> rt::ReleaseCall {
+        self.route.release(spot)
+    }
+    /// Closes exactly that one; `false` where it is gone, or has members.
+    pub fn close(&self, spot: &rt::SpotRef) -> rt::CloseCall {
+        self.route.close(spot)
+    }
+}
+
+/// Calls one Spot `spot_runs_otherwise`; [`SpotRunsOtherwiseSpots::of`] makes one.
+#[derive(Clone, Debug)]
+pub struct SpotRunsOtherwiseSpotClient { spot: rt::SpotClient }
+
+impl SpotRunsOtherwiseSpotClient {
+    /// Calls `changes.spot_runs_otherwise.ask`.
+    pub fn ask(&self, request: SpotRunsOtherwise) -> rt::RequestCall<SpotRunsOtherwise, SpotRunsOtherwise> {
+        self.spot.request(const { rt::Method::request("changes.spot_runs_otherwise.ask", rt::None) }, request)
+    }
+}
+
+/// The stable type of the Spots `spot_timer_removed`.
+pub const SPOT_TIMER_REMOVED: rt::SpotType = rt::SpotType::from_static("changes.spot_timer_removed");
+
+/// The timer `tick` of the Spots `spot_timer_removed`.
+pub const SPOT_TIMER_REMOVED_TICK: rt::TimerName = rt::TimerName::from_static("tick");
+
+/// What a Spot `spot_timer_removed` is made with, and may keep.
+pub type SpotTimerRemovedContext = rt::SpotContext<rt::UserSpot>;
+
+/// A turn of a Spot `spot_timer_removed`: what its callbacks may do.
+pub type SpotTimerRemovedTurn<'t> = rt::SpotTurn<'t, rt::UserSpot>;
+
+/// What the Spots `spot_timer_removed` do; [`spot_timer_removed_spot`] registers them.
+pub trait SpotTimerRemovedSpot: rt::Sized + rt::Send + 'static {
+    /// Makes one, or refuses to.
+    fn create(context: SpotTimerRemovedContext, request: SpotTimerRemoved)
+    -> impl rt::Future<Output = rt::Result<rt::Created<Self, ()>, rt::HandlerError>> + rt::Send;
+    /// Finishes what making it began. No message comes before.
+    fn on_initialize(&mut self, turn: &mut SpotTimerRemovedTurn<'_>)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send {
+        let _ = turn;
+        async { rt::Result::Ok(()) }
+    }
+    /// Ends it: no message comes after. What takes longer than the deadline is cut off.
+    fn on_closing(&mut self, turn: &mut SpotTimerRemovedTurn<'_>, reason: rt::CloseReason, deadline: rt::Instant)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send {
+        let _ = (turn, reason, deadline);
+        async { rt::Result::Ok(()) }
+    }
+    /// Handles `changes.spot_timer_removed.ask`.
+    fn ask(&mut self, turn: &mut SpotTimerRemovedTurn<'_>, request: SpotTimerRemoved)
+    -> impl rt::Future<Output = rt::Result<SpotTimerRemoved, rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `tick`.
+    fn on_tick(&mut self, turn: &mut SpotTimerRemovedTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+}
+
+/// Registers the Spots `spot_timer_removed`, each an `S`.
+pub fn spot_timer_removed_spot<S: SpotTimerRemovedSpot>() -> rt::SpotFactory {
+    rt::SpotFactory::user(SPOT_TIMER_REMOVED, <S as SpotTimerRemovedSpot>::create)
+        .relocation(rt::Relocation::Recreate)
+        .initialize(<S as SpotTimerRemovedSpot>::on_initialize)
+        .closing(<S as SpotTimerRemovedSpot>::on_closing)
+        .request("changes.spot_timer_removed.ask", <S as SpotTimerRemovedSpot>::ask)
+        .timer("tick", <S as SpotTimerRemovedSpot>::on_tick)
+        .build()
+}
+
+/// Calls, creates and finds the Spots `spot_timer_removed`, from `caller`.
+pub fn spot_timer_removed_spots(caller: &impl rt::Caller) -> SpotTimerRemovedSpots {
+    SpotTimerRemovedSpots { route: rt::SpotRoute::new(caller, SPOT_TIMER_REMOVED) }
+}
+
+/// Creates, finds, closes and calls the Spots `spot_timer_removed`; [`spot_timer_removed_spots`] makes one.
+#[derive(Clone, Debug)]
+pub struct SpotTimerRemovedSpots { route: rt::SpotRoute }
+
+impl SpotTimerRemovedSpots {
+    /// The Spot of that ID, wherever it lives. An ID that is none is an error of each call.
+    pub fn of(&self, id: impl rt::AsRef<str>) -> SpotTimerRemovedSpotClient {
+        SpotTimerRemovedSpotClient { spot: self.route.of(id) }
+    }
+    /// Creates one, under an ID of its own.
+    pub fn create(&self, request: SpotTimerRemoved) -> rt::CreateCall<SpotTimerRemoved, ()> {
+        self.route.create(request)
+    }
+    /// The one of that ID; where there is none, it is created.
+    pub fn get_or_create(&self, id: impl rt::AsRef<str>, request: SpotTimerRemoved) -> rt::CreateCall<SpotTimerRemoved, ()> {
+        self.route.get_or_create(id, request)
+    }
+    /// The one of that ID, if there is one; it makes none.
+    pub fn find(&self, id: impl rt::AsRef<str>) -> rt::FindCall {
+        self.route.find(id)
+    }
+    /// Frees the ID of one whose host is dead, once that is certain.
+    pub fn release(&self, spot: &rt::SpotRef) -> rt::ReleaseCall {
+        self.route.release(spot)
+    }
+    /// Closes exactly that one; `false` where it is gone, or has members.
+    pub fn close(&self, spot: &rt::SpotRef) -> rt::CloseCall {
+        self.route.close(spot)
+    }
+}
+
+/// Calls one Spot `spot_timer_removed`; [`SpotTimerRemovedSpots::of`] makes one.
+#[derive(Clone, Debug)]
+pub struct SpotTimerRemovedSpotClient { spot: rt::SpotClient }
+
+impl SpotTimerRemovedSpotClient {
+    /// Calls `changes.spot_timer_removed.ask`.
+    pub fn ask(&self, request: SpotTimerRemoved) -> rt::RequestCall<SpotTimerRemoved, SpotTimerRemoved> {
+        self.spot.request(const { rt::Method::request("changes.spot_timer_removed.ask", rt::None) }, request)
+    }
+}
+
+/// The stable type of the Spots `spot_is_made_otherwise`.
+pub const SPOT_IS_MADE_OTHERWISE: rt::SpotType = rt::SpotType::from_static("changes.spot_is_made_otherwise");
+
+/// What a Spot `spot_is_made_otherwise` is made with, and may keep.
+pub type SpotIsMadeOtherwiseContext = rt::SpotContext<rt::UserSpot>;
+
+/// A turn of a Spot `spot_is_made_otherwise`: what its callbacks may do.
+pub type SpotIsMadeOtherwiseTurn<'t> = rt::SpotTurn<'t, rt::UserSpot>;
+
+/// What the Spots `spot_is_made_otherwise` do; [`spot_is_made_otherwise_spot`] registers them.
+pub trait SpotIsMadeOtherwiseSpot: rt::Sized + rt::Send + 'static {
+    /// Makes one, or refuses to.
+    fn create(context: SpotIsMadeOtherwiseContext, request: SpotIsMadeOtherwise)
+    -> impl rt::Future<Output = rt::Result<rt::Created<Self, ()>, rt::HandlerError>> + rt::Send;
+    /// Finishes what making it began. No message comes before.
+    fn on_initialize(&mut self, turn: &mut SpotIsMadeOtherwiseTurn<'_>)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send {
+        let _ = turn;
+        async { rt::Result::Ok(()) }
+    }
+    /// Ends it: no message comes after. What takes longer than the deadline is cut off.
+    fn on_closing(&mut self, turn: &mut SpotIsMadeOtherwiseTurn<'_>, reason: rt::CloseReason, deadline: rt::Instant)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send {
+        let _ = (turn, reason, deadline);
+        async { rt::Result::Ok(()) }
+    }
+    /// Handles `changes.spot_is_made_otherwise.ask`.
+    fn ask(&mut self, turn: &mut SpotIsMadeOtherwiseTurn<'_>, request: SpotIsMadeOtherwise)
+    -> impl rt::Future<Output = rt::Result<SpotIsMadeOtherwise, rt::HandlerError>> + rt::Send;
+}
+
+/// Registers the Spots `spot_is_made_otherwise`, each an `S`.
+pub fn spot_is_made_otherwise_spot<S: SpotIsMadeOtherwiseSpot>() -> rt::SpotFactory {
+    rt::SpotFactory::user(SPOT_IS_MADE_OTHERWISE, <S as SpotIsMadeOtherwiseSpot>::create)
+        .relocation(rt::Relocation::Recreate)
+        .initialize(<S as SpotIsMadeOtherwiseSpot>::on_initialize)
+        .closing(<S as SpotIsMadeOtherwiseSpot>::on_closing)
+        .request("changes.spot_is_made_otherwise.ask", <S as SpotIsMadeOtherwiseSpot>::ask)
+        .build()
+}
+
+/// Calls, creates and finds the Spots `spot_is_made_otherwise`, from `caller`.
+pub fn spot_is_made_otherwise_spots(caller: &impl rt::Caller) -> SpotIsMadeOtherwiseSpots {
+    SpotIsMadeOtherwiseSpots { route: rt::SpotRoute::new(caller, SPOT_IS_MADE_OTHERWISE) }
+}
+
+/// Creates, finds, closes and calls the Spots `spot_is_made_otherwise`; [`spot_is_made_otherwise_spots`] makes one.
+#[derive(Clone, Debug)]
+pub struct SpotIsMadeOtherwiseSpots { route: rt::SpotRoute }
+
+impl SpotIsMadeOtherwiseSpots {
+    /// The Spot of that ID, wherever it lives. An ID that is none is an error of each call.
+    pub fn of(&self, id: impl rt::AsRef<str>) -> SpotIsMadeOtherwiseSpotClient {
+        SpotIsMadeOtherwiseSpotClient { spot: self.route.of(id) }
+    }
+    /// Creates one, under an ID of its own.
+    pub fn create(&self, request: SpotIsMadeOtherwise) -> rt::CreateCall<SpotIsMadeOtherwise, ()> {
+        self.route.create(request)
+    }
+    /// The one of that ID; where there is none, it is created.
+    pub fn get_or_create(&self, id: impl rt::AsRef<str>, request: SpotIsMadeOtherwise) -> rt::CreateCall<SpotIsMadeOtherwise, ()> {
+        self.route.get_or_create(id, request)
+    }
+    /// The one of that ID, if there is one; it makes none.
+    pub fn find(&self, id: impl rt::AsRef<str>) -> rt::FindCall {
+        self.route.find(id)
+    }
+    /// Frees the ID of one whose host is dead, once that is certain.
+    pub fn release(&self, spot: &rt::SpotRef) -> rt::ReleaseCall {
+        self.route.release(spot)
+    }
+    /// Closes exactly that one; `false` where it is gone, or has members.
+    pub fn close(&self, spot: &rt::SpotRef) -> rt::CloseCall {
+        self.route.close(spot)
+    }
+}
+
+/// Calls one Spot `spot_is_made_otherwise`; [`SpotIsMadeOtherwiseSpots::of`] makes one.
+#[derive(Clone, Debug)]
+pub struct SpotIsMadeOtherwiseSpotClient { spot: rt::SpotClient }
+
+impl SpotIsMadeOtherwiseSpotClient {
+    /// Calls `changes.spot_is_made_otherwise.ask`.
+    pub fn ask(&self, request: SpotIsMadeOtherwise) -> rt::RequestCall<SpotIsMadeOtherwise, SpotIsMadeOtherwise> {
+        self.spot.request(const { rt::Method::request("changes.spot_is_made_otherwise.ask", rt::None) }, request)
     }
 }

@@ -76,7 +76,7 @@ fn rows() -> (ChannelServer, Vec<Value>) {
     (server.build(), calls)
 }
 
-/// A call of a service: the change, the service, its method, its message, and what goes with it.
+/// A call of a service: the change, the service, its method, its message, and the metadata that goes with it.
 type Meant = (
     &'static str,
     &'static str,
@@ -85,9 +85,8 @@ type Meant = (
     &'static [(&'static str, &'static str)],
 );
 
-/// What both versions call. Who a service is, or where it is, is no matter of a call to a ClientServer channel: a client of
-/// `service_renamed` and `target_changed` finds no server.
-const MEANT: [Meant; 14] = [
+/// What the older version calls.
+const MEANT: [Meant; 16] = [
     ("method_added", "method_added", "keep", "MethodAdded", &[]),
     ("method_removed", "method_removed", "keep", "MethodRemoved", &[]),
     ("method_removed", "method_removed", "gone", "MethodRemoved", &[]),
@@ -144,10 +143,12 @@ const MEANT: [Meant; 14] = [
         "KeyNamedTime",
         &[("key_named_time", "-7")],
     ),
+    ("service_renamed", "service_renamed", "ask", "ServiceRenamed", &[]),
+    ("target_changed", "target_changed", "ask", "TargetChanged", &[]),
 ];
 
-/// What the newer version calls otherwise.
-const MEANT_NEWER: [Meant; 13] = [
+/// What the newer version calls; a service of a node is nothing that these clients could.
+const MEANT_NEWER: [Meant; 14] = [
     MEANT[0],
     (
         "new_method_at_an_older_server",
@@ -191,16 +192,35 @@ const MEANT_NEWER: [Meant; 13] = [
     ),
     ("key_removed", "with_key_removed", "ask", "KeyRemoved", &[]),
     MEANT[13],
+    (
+        "service_renamed",
+        "service_of_another_name",
+        "ask",
+        "ServiceRenamed",
+        &[],
+    ),
 ];
 
-/// Channels of one version, each on an endpoint of its own.
+/// Channels of one version, each on an endpoint of its own, and a node.
 macro_rules! host {
     ($side:ident: $($server:ident),*) => {
         Host::builder()
             $(.client_server(|channel| channel.serve($side::$server(Desk)).listen("tcp://127.0.0.1:0")))*
+            .mesh("shop", |mesh| mesh.listen("tcp://127.0.0.1:0"))
             .start()
             .await?
     };
+}
+
+/// Where one version has what the other calls.
+fn endpoint(host: &Host, side: &str, service: &str) -> Result<String, Failure> {
+    let (kind, name) = match (side, service) {
+        ("before", "service_renamed") => (ListenerKind::ClientServer, "service_of_another_name"),
+        ("after", "service_of_another_name") => (ListenerKind::ClientServer, "service_renamed"),
+        ("before", "target_changed") => (ListenerKind::RouteMesh, "shop"),
+        _ => (ListenerKind::ClientServer, service),
+    };
+    Ok(host.listener(kind, name)?.endpoint.to_string())
 }
 
 /// The calls of one version at the other, and what they must come to.
@@ -222,7 +242,7 @@ fn calls(side: &str, meant: &[Meant], host: &Host, endings: &Endings) -> Result<
         calls.push(json!({
             "side": side, "service": service, "method": method, "message": message, "fields": fields,
             "metadata": metadata.iter().copied().collect::<std::collections::BTreeMap<_, _>>(),
-            "endpoint": host.listener(ListenerKind::ClientServer, service)?.endpoint.to_string(),
+            "endpoint": endpoint(host, side, service)?,
             "word": answer.as_ref().ok(), "end": answer.as_ref().err().map(|kind| format!("{kind:?}")),
         }));
     }
@@ -242,11 +262,11 @@ async fn clients_in_other_languages_end_their_calls_as_rust_does() -> Result<(),
     let newer = host!(after: method_added_server, method_removed_server, method_renamed_server,
         method_renamed_on_the_wire_server, methods_swapped_server, request_became_send_server, request_is_another_server,
         reply_is_another_server, request_of_another_name_server, timeout_changed_server, with_key_retyped_server,
-        with_key_removed_server, with_key_named_time_server);
+        with_key_removed_server, with_key_named_time_server, service_of_another_name_server);
     let older = host!(before: method_added_server, method_removed_server, method_renamed_server,
         method_renamed_on_the_wire_server, methods_swapped_server, request_became_send_server, request_is_another_server,
         reply_is_another_server, request_of_another_name_server, timeout_changed_server, with_key_retyped_server,
-        with_key_removed_server, with_key_named_time_server);
+        with_key_removed_server, with_key_named_time_server, service_renamed_server, target_changed_server);
     let (at_newer, at_older) = services::both_in_virtual_time()?;
     let mut services = calls("before", &MEANT, &newer, &at_newer)?;
     services.extend(calls("after", &MEANT_NEWER, &older, &at_older)?);

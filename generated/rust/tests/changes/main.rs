@@ -12,6 +12,7 @@ mod before;
 mod exchange;
 mod languages;
 mod services;
+mod spots;
 mod table;
 mod values;
 
@@ -82,7 +83,9 @@ fn every_change_is_named_by_its_rules() {
     assert_eq!(names.len(), rows.len(), "each name stands once");
     assert!(rows.len() >= 40, "{} changes", rows.len());
     let rules: BTreeSet<_> = rows.iter().flat_map(|row| row.rules.iter().copied()).collect();
-    for wire in ["01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12"] {
+    for wire in [
+        "01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12", "14",
+    ] {
         assert!(
             rules.contains(format!("ZL12{wire}").as_str()),
             "no change shows the rule ZL12{wire}"
@@ -218,6 +221,7 @@ async fn services_of_either_version_are_called_as_breaking_says() -> Result<(), 
         ("service_renamed", vec![ErrorKind::NotFound; 2]),
         ("target_changed", vec![ErrorKind::NotFound; 2]),
         ("methods_swapped", vec![]),
+        ("spot_is_made_otherwise", vec![ErrorKind::ProtocolError]),
     ] {
         if kinds(name) != expected {
             wrong.push(format!("{name} ended with {:?} instead of {expected:?}", kinds(name)));

@@ -103,7 +103,7 @@ macro_rules! node {
 }
 
 /// Ends a call, and keeps how.
-async fn end<R>(call: impl IntoFuture<Output = Result<R, CallError>>, word: impl Fn(R) -> String) -> Ended {
+pub(crate) async fn end<R>(call: impl IntoFuture<Output = Result<R, CallError>>, word: impl Fn(R) -> String) -> Ended {
     let start = tokio::time::Instant::now();
     let answer = call
         .await
@@ -218,6 +218,7 @@ pub(crate) async fn older_at_newer() -> Result<Endings, Box<dyn std::error::Erro
         "key_named_time": with_key_named_time_client.ask(KeyNamedTime), KEY_NAMED_TIME = -7;
     }
     cluster.shutdown().await?;
+    crate::spots::older_at_newer(&mut endings).await?;
     Ok(endings)
 }
 
@@ -321,5 +322,6 @@ pub(crate) async fn newer_at_older() -> Result<Endings, Box<dyn std::error::Erro
         .until("the message is dropped and counted", Duration::from_secs(5), dropped)
         .await;
     cluster.shutdown().await?;
+    crate::spots::newer_at_older(&mut endings).await?;
     Ok(endings)
 }

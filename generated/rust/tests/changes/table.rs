@@ -61,7 +61,9 @@ pub(crate) fn schema<'r>(rows: impl IntoIterator<Item = &'r Row>, side: Side) ->
         .filter(|(mark, ..)| *mark != other)
         .collect();
     let mut text = String::from("zlink: 1\nnamespace: changes\nversion: 1\n");
-    for section in ["metadata", "enums", "structs", "unions", "messages", "services"] {
+    for section in [
+        "metadata", "enums", "structs", "unions", "messages", "services", "spots",
+    ] {
         let mut of_section = lines.iter().filter(|(_, name, _)| *name == section).peekable();
         if of_section.peek().is_some() {
             text.push_str(&format!("{section}:\n"));

@@ -5,11 +5,12 @@ import { Buffer } from "node:buffer";
 import { randomBytes, randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { LEAST_MESSAGE_BYTES, Refusal, nameBytes } from "./admission.js";
+import { LEAST_MESSAGE_BYTES, Refusal, isName } from "./admission.js";
 import type { Local } from "./admission.js";
 import { Backoff, afterRefusal } from "./backoff.js";
 import { Call } from "./call.js";
 import type { CallParts } from "./call.js";
+import { utf8 } from "./codec.js";
 import type { Bytes, MessageType } from "./codec.js";
 import { ArgumentError, CallError, DecodeError, EncodeError } from "./errors.js";
 import { Link } from "./link.js";
@@ -26,6 +27,8 @@ const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 /** The greatest record this side takes where nothing else is set. */
 const MESSAGE_BYTES = 16 * 1024 * 1024;
 const MAX_ENDPOINT_BYTES = 4096;
+const MAX_PORT = 65_535;
+const MAX_IDENTITY_BYTES = 255;
 /** A link that was there for this long was worth dialling at once again. */
 const STEADY_MS = 1_000;
 /** What `close` waits for where nothing else is said. */
@@ -100,6 +103,8 @@ interface Endpoint {
   readonly endpoint: string;
   link: Link | undefined;
   failure: string | undefined;
+  /** It has answered, when it was last asked, that it is something else. */
+  elsewhere: boolean;
 }
 
 /** The client of one channel. It keeps the process alive until it is closed. */
@@ -131,8 +136,8 @@ export class Channel {
     if (!Number.isInteger(maxMessage) || maxMessage < LEAST_MESSAGE_BYTES || maxMessage > MAX_BYTES) {
       throw new ArgumentError("maxMessage", `is ${maxMessage}, and not in ${LEAST_MESSAGE_BYTES}..=${MAX_BYTES} bytes`);
     }
-    if (Buffer.byteLength(securityIdentity) > 255) {
-      throw new ArgumentError("securityIdentity", "has more than 255 bytes");
+    if (textBytes(securityIdentity, "securityIdentity").length > MAX_IDENTITY_BYTES) {
+      throw new ArgumentError("securityIdentity", `has more than ${MAX_IDENTITY_BYTES} bytes`);
     }
     const generation = randomBytes(8).readBigUInt64LE() | 1n;
     // Each endpoint is a client of its own to its server: two of them may lead to the same one.
@@ -145,12 +150,17 @@ export class Channel {
     });
     const endpoints = typeof options.connect === "string" ? [options.connect] : options.connect;
     for (const endpoint of endpoints) {
-      if (!/^(tcp:\/\/.+:[1-9]\d*|ipc:\/\/.+)$/.test(endpoint) || Buffer.byteLength(endpoint) > MAX_ENDPOINT_BYTES) {
+      if (textBytes(endpoint, "connect").length > MAX_ENDPOINT_BYTES || !isEndpoint(endpoint)) {
         throw new ArgumentError("connect", `${JSON.stringify(endpoint)} is neither tcp://host:port nor ipc://path`);
       }
     }
     if (endpoints.length === 0) throw new ArgumentError("connect", "names no server");
-    this.#endpoints = [...new Set(endpoints)].map((endpoint) => ({ endpoint, link: undefined, failure: undefined }));
+    this.#endpoints = [...new Set(endpoints)].map((endpoint) => ({
+      endpoint,
+      link: undefined,
+      failure: undefined,
+      elsewhere: false,
+    }));
     this.#dialling = Promise.all(this.#endpoints.map((endpoint) => this.#dial(endpoint, local()))).then(() => undefined);
   }
 
@@ -278,7 +288,8 @@ export class Channel {
         payload: encoded(message, value),
         signal: options.signal,
       };
-      const call = new Call(parts, resolve, reject, (call) => this.#forget(call));
+      const owner = { forget: (call: Call) => this.#forget(call), missed: () => this.#missed() };
+      const call = new Call(parts, resolve, reject, owner);
       if (options.signal !== undefined) this.#watch(options.signal, call);
       this.#route(call);
     });
@@ -297,10 +308,29 @@ export class Channel {
     const link = this.#selector.pick((link) => link.isOpen);
     if (link !== undefined) {
       link.push(call);
+    } else if (this.#waitsInVain()) {
+      call.stopped("NotFound", `no endpoint has a server of channel ${JSON.stringify(this.name)}${this.#why()}`);
     } else {
       call.link = undefined;
       this.#waiting.add(call);
     }
+  }
+
+  /** Whether each endpoint has answered that what is wanted is not there. */
+  #waitsInVain(): boolean {
+    return this.#endpoints.every(({ elsewhere }) => elsewhere);
+  }
+
+  /** What hinders the links that are not there. */
+  #why(): string {
+    const missing = this.#endpoints.filter(({ link }) => link?.isReady !== true);
+    return missing.map(({ endpoint, failure }) => `; ${endpoint}: ${failure ?? "no attempt has ended yet"}`).join("");
+  }
+
+  /** Why a call that waited has run out of time. */
+  #missed(): string {
+    if (this.#selector.size > 0) return "no room to send appeared in time";
+    return `no server of channel ${JSON.stringify(this.name)} was ready in time${this.#why()}`;
   }
 
   #watch(signal: AbortSignal, call: Call): void {
@@ -366,7 +396,10 @@ export class Channel {
       const ended = await link.run();
       endpoint.link = undefined;
       endpoint.failure = ended.reason;
+      const reason = ended.refusal?.reason;
+      endpoint.elsewhere = reason === RejectReason.Topology || reason === RejectReason.Channel;
       this.#tell(endpoint, ended);
+      if (this.#waitsInVain()) for (const call of this.#waiting) this.#route(call);
       if (ended.readyAt !== undefined && performance.now() - ended.readyAt >= STEADY_MS) backoff.reset();
       const seldom = ended.refusal?.reason === RejectReason.Identity;
       const pause = seldom ? afterRefusal(Math.random()) : backoff.next(Math.random());
@@ -406,6 +439,7 @@ export class Channel {
           other.close("replaced by a link to a later run of the server");
         }
         endpoint.failure = undefined;
+        endpoint.elsewhere = false;
         this.#report({ type: "ready", endpoint: endpoint.endpoint, detail: "linked" });
         this.#reselect();
       },
@@ -436,13 +470,27 @@ export class Channel {
   }
 }
 
+function isEndpoint(text: string): boolean {
+  const port = /^tcp:\/\/[^*].*:([1-9][0-9]{0,4})$/.exec(text)?.[1];
+  return port === undefined ? /^ipc:\/\/.+$/.test(text) : Number(port) <= MAX_PORT;
+}
+
+function textBytes(text: string, argument: string): Bytes {
+  try {
+    return utf8(text);
+  } catch (error) {
+    if (!(error instanceof EncodeError)) throw error;
+    throw new ArgumentError(argument, error.message, { cause: error });
+  }
+}
+
 function shuttingDown(): CallError {
   return new CallError("ShuttingDown", "NotExecuted", "the client is closed");
 }
 
 function checkedName(name: string, argument: string): Bytes {
-  const bytes = nameBytes(name);
-  if (bytes === undefined) throw new ArgumentError(argument, "is no name: 1 to 255 bytes without NUL are allowed");
+  const bytes = textBytes(name, argument);
+  if (!isName(bytes)) throw new ArgumentError(argument, "is no name: 1 to 255 bytes without NUL are allowed");
   return bytes;
 }
 

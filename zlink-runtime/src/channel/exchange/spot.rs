@@ -59,9 +59,11 @@ impl Exchange {
         match hop(&self.way.outbound, &found, self.own_kind()) {
             Ok(Hop::Ready(route)) => Ok(Some(to(route, found))),
             Ok(Hop::Known) => Ok(None),
-            Err(error) => {
+            Err(error) if spot.fixed.is_some() => Err(error),
+            // Nothing was sent: whoever knows the Spots is asked again.
+            Err(_) => {
                 objects.misled(&spot.id, found.version);
-                Err(error)
+                Ok(None)
             }
         }
     }

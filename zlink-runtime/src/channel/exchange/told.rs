@@ -5,12 +5,12 @@ use tokio::time::Instant;
 use crate::call::Waiting;
 use crate::clock;
 use crate::error::CallError;
-use crate::id::{ChannelName, Rid};
+use crate::id::ChannelName;
 
 use super::super::context::CorrelationId;
 use super::super::flow::{self, Flow};
 use super::super::way::Target;
-use super::Exchange;
+use super::{Exchange, Route};
 
 /// What is told of an exchange to whoever traces.
 pub(super) struct Traced {
@@ -60,10 +60,11 @@ impl Exchange {
     }
 
     /// Who was selected, for whoever looks: the caller is never told.
-    pub(super) fn note_target(&self, rid: &Rid) {
+    pub(super) fn note_target(&self, route: &Route) {
         if self.traced.is_none() {
             return;
         }
+        let rid = route.rid();
         let path = match &self.way.target {
             Target::Channel(path) => Some(path),
             _ => None,
@@ -76,6 +77,10 @@ impl Exchange {
         let mesh = match &self.way.target {
             Target::Node(mesh, _) | Target::Control(mesh, ..) => Some(mesh.path.name.as_str()),
             _ => path.and_then(|path| path.mesh_name()),
+        };
+        let mesh = match route {
+            Route::Spot(spot) => Some(spot.1.mesh.as_str()),
+            Route::Link(_) | Route::Own(..) => mesh,
         };
         tracing::debug!(
             target: "zlink::flow", phase = "selected", surface,

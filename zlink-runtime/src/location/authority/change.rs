@@ -8,7 +8,7 @@ use bytes::Bytes;
 use tokio::time::Instant;
 
 use super::capacity::{self, Step};
-use super::record::{Nonce, NotARecord, Reserve, SpotRecord, SpotState, Terminal};
+use super::record::{Ended, Nonce, NotARecord, Reserve, SpotRecord, SpotState, Terminal};
 use crate::error::ArgumentError;
 use crate::id::SpotKind;
 use crate::limit::{STORE_RETENTION, TERMINAL_TIME};
@@ -59,6 +59,8 @@ pub(super) enum Judged {
     Issued(SpotRecord),
     /// It was made before, with other content.
     Differs,
+    /// The operation that it was for has come to its end.
+    Over(Box<Ended>),
     /// The owner of what was to be released has renewed its lease.
     Alive,
     Unreadable(NotARecord),
@@ -68,7 +70,9 @@ impl Change {
     /// What tells changes apart that cannot be in one batch.
     pub(super) fn keys(&self, token: Token) -> Vec<Key> {
         match self {
-            Change::Reserve(reserve) => vec![name::spot_key(&reserve.id)],
+            Change::Reserve(reserve) => std::iter::once(name::spot_key(&reserve.id))
+                .chain(once(reserve))
+                .collect(),
             Change::Commit(record, _) | Change::Abort(record, _) | Change::Preserve(record, _) => vec![record.key()],
             Change::Delete(record) => vec![record.key()],
             Change::Release(record, _) => vec![record.key(), record.owner.lease_key()],
@@ -118,6 +122,7 @@ impl Change {
                     .record(token.owner, token.lease, Revision::MAX)
                     .to_value(false, nonce)?;
                 conditions.push(Condition::Missing(key.clone()));
+                conditions.extend(once(reserve).map(Condition::Missing));
                 mutations.push(Mutation::put(token.owner.index_key(&key), Bytes::new()));
                 mutations.push(Mutation::put(key, value));
             }
@@ -165,6 +170,12 @@ impl Change {
         let stored = found.first().and_then(Option::as_ref);
         let version = match self {
             Change::Reserve(reserve) => {
+                if let Some(ended) = found.get(1).and_then(Option::as_ref) {
+                    return match Ended::read(ended) {
+                        Ok(ended) => Judged::Over(Box::new(ended)),
+                        Err(error) => Judged::Unreadable(error),
+                    };
+                }
                 let Some(stored) = stored else { return Judged::Stands };
                 return match SpotRecord::read_as(&reserve.id, stored) {
                     Ok(record) => reserve_judged(reserve, record, token),
@@ -228,6 +239,12 @@ impl Change {
     }
 }
 
+/// Where it stands how an operation ended that is done once at most, however often it is asked for: the creation of a User
+/// Spot. A message is never asked for again.
+fn once(reserve: &Reserve) -> Option<Key> {
+    (reserve.kind == SpotKind::User).then(|| reserve.operation.terminal_key())
+}
+
 fn counters(record: &SpotRecord) -> Result<Option<[Key; 2]>, ArgumentError> {
     capacity::keys(&record.node, record.kind, &record.stable_type)
 }
@@ -276,7 +293,7 @@ fn ended(record: &SpotRecord, terminal: Option<&Terminal>, stamp: Stamp) -> Resu
     let retention = left.saturating_add(TERMINAL_TIME).min(STORE_RETENTION);
     Ok(Some(Mutation::Put {
         key: record.operation.terminal_key(),
-        value: terminal.to_value(record.generation, stamp.nonce)?,
+        value: terminal.to_value(record, stamp.nonce)?,
         retention: Some(retention),
     }))
 }

@@ -8,8 +8,8 @@ use super::record::{Ended, OperationId, SpotRecord, SpotState};
 use super::standing::Owners;
 use super::{AuthorityError, Resolved};
 use crate::id::SpotId;
-use crate::location::name;
-use crate::location::{HostLease, Key, Standing, StoreError, Stored, within};
+use crate::location::name::{self, OwnerId};
+use crate::location::{HostLease, Key, Revision, Standing, StoreError, Stored, within};
 
 /// Reads through the store of the host that holds a lease. Clones share what they have seen of other hosts' leases, which
 /// are watched until the last of them is gone.
@@ -80,6 +80,19 @@ impl Reader {
         }
         let standing = self.owners.standing(record.owner).await?;
         Ok(matches!(standing, Standing::Alive { generation, .. } if generation == record.lease))
+    }
+
+    /// Whether what that run of a host owned may be sent to, by what is known without asking.
+    pub(crate) fn may_be_routed_to(&self, owner: OwnerId, lease: Revision) -> bool {
+        if owner == self.lease.config().owner {
+            return self.lease.admits() && self.lease.generation() == Some(lease);
+        }
+        self.owners.may_own(owner, lease)
+    }
+
+    /// How often the store was found to have lost records.
+    pub(crate) fn losses(&self) -> u64 {
+        self.lease.losses()
     }
 
     /// How that creation ended, if it did not long ago.

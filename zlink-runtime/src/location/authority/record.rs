@@ -5,7 +5,7 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use crate::error::ArgumentError;
+use crate::error::{ArgumentError, ErrorKind};
 use crate::id::{Generation, MeshName, ObjectGeneration, Rid, SpotId, SpotKind, SpotRef, SpotType};
 use crate::limit::INBOX_BYTES;
 use crate::location::name::{self, OwnerId};
@@ -245,7 +245,7 @@ pub(crate) enum CreationOutcome {
     Created,
     /// The application refused it.
     Rejected,
-    Failed,
+    Failed(ErrorKind),
 }
 
 /// How a creation ended, and what its caller is answered, kept for five minutes after the caller's deadline.
@@ -268,20 +268,28 @@ fn generation_of(revision: Revision) -> ObjectGeneration {
 pub(crate) struct Ended {
     pub(crate) outcome: CreationOutcome,
     pub(crate) generation: ObjectGeneration,
+    /// Of the node that made it.
+    pub(crate) mesh: MeshName,
+    pub(crate) node: Rid,
     pub(crate) body: Bytes,
 }
 
 impl Terminal {
-    pub(super) fn to_value(&self, generation: ObjectGeneration, nonce: Nonce) -> Result<Bytes, ArgumentError> {
+    /// How the creation of `record` ended.
+    pub(super) fn to_value(&self, record: &SpotRecord, nonce: Nonce) -> Result<Bytes, ArgumentError> {
+        let (outcome, error) = match self.outcome {
+            CreationOutcome::Created => (wire::CreationOutcome::Created, 0),
+            CreationOutcome::Rejected => (wire::CreationOutcome::Rejected, 0),
+            CreationOutcome::Failed(kind) => (wire::CreationOutcome::Failed, kind.number()),
+        };
         let value = wire::CreationTerminal {
             nonce: nonce.to_le_bytes().to_vec(),
-            outcome: match self.outcome {
-                CreationOutcome::Created => wire::CreationOutcome::Created,
-                CreationOutcome::Rejected => wire::CreationOutcome::Rejected,
-                CreationOutcome::Failed => wire::CreationOutcome::Failed,
-            },
-            generation: generation.get(),
+            outcome,
+            generation: record.generation.get(),
             body: self.body.to_vec(),
+            mesh: record.mesh.as_str().to_owned(),
+            node: record.node.as_bytes().to_vec(),
+            error,
         };
         codec::encode(&value, Bytes::copy_from_slice).map_err(|error| ArgumentError::new("terminal", error.to_string()))
     }
@@ -294,16 +302,23 @@ impl Ended {
         let outcome = match value.outcome {
             wire::CreationOutcome::Created => CreationOutcome::Created,
             wire::CreationOutcome::Rejected => CreationOutcome::Rejected,
-            wire::CreationOutcome::Failed => CreationOutcome::Failed,
+            wire::CreationOutcome::Failed => {
+                CreationOutcome::Failed(ErrorKind::from_number(value.error).unwrap_or(ErrorKind::InternalFailure))
+            }
             wire::CreationOutcome::Unspecified | wire::CreationOutcome::Unknown(_) => {
                 return Err(NotARecord("a terminal without an outcome".into()));
             }
         };
         let generation = ObjectGeneration::new(value.generation)
             .ok_or_else(|| NotARecord("a terminal without a generation".into()))?;
+        let (Ok(mesh), Ok(node)) = (MeshName::new(&value.mesh), Rid::new(value.node)) else {
+            return Err(NotARecord("a terminal without a node".into()));
+        };
         Ok(Self {
             outcome,
             generation,
+            mesh,
+            node,
             body: value.body.into(),
         })
     }

@@ -10,7 +10,7 @@ use super::reader::read;
 use crate::limit::READ_KEYS;
 use crate::location::boot::BootTime;
 use crate::location::name::OwnerId;
-use crate::location::{HostLease, LeaseSeen, LeaseWatch, Standing, StoreError, Stored};
+use crate::location::{HostLease, LeaseSeen, LeaseWatch, Revision, Standing, StoreError, Stored};
 
 /// For how many lease TTLs an owner is watched after somebody asked for it: longer than it takes to see it dead.
 const WATCHED: u32 = 20;
@@ -63,6 +63,17 @@ impl Owners {
             }
         }
         self.look(owner).await
+    }
+
+    /// Whether that run of a host may own what it owned, by what is known without asking. It is watched on.
+    pub(super) fn may_own(&self, owner: OwnerId, generation: Revision) -> bool {
+        let now = self.now();
+        let mut state = self.state.lock();
+        let until = state.watch.admission(&owner, generation);
+        if let Some(asked) = state.asked.get_mut(&owner) {
+            asked.last = now;
+        }
+        until.is_some_and(|until| now < until)
     }
 
     /// The same, by a read that begins now.

@@ -149,7 +149,16 @@ async fn a_spot_comes_and_goes() {
     assert_eq!(authority.delete(&ready).await, Ok(Removal::Removed));
     assert_eq!(authority.delete(&ready).await, Ok(Removal::Missing));
     assert_eq!(counts(&store, "capacity/node-1").await, counted(0, 0));
-    let again = host.ready("a", SpotKind::User).await;
+    let asked_again = authority.reserve(host.reserve("a", SpotKind::User)).await;
+    assert!(matches!(asked_again, Ok(Reserving::Over(_))), "{asked_again:?}");
+    let anew = Reserve {
+        operation: operation(3),
+        ..host.reserve("a", SpotKind::User)
+    };
+    let Ok(Reserving::Won(anew)) = authority.reserve(anew).await else {
+        panic!("it is free");
+    };
+    let again = authority.commit(anew, None).await.unwrap();
     assert!(again.generation > ready.generation, "another incarnation");
     assert_eq!(authority.delete(&ready).await, Ok(Removal::Other(Box::new(again))));
 

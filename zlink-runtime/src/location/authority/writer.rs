@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::capacity::{Counters, Tally};
 use super::change::{Change, Judged, Stamp, Token, apart};
 use super::reader::read;
-use super::record::{Nonce, SpotRecord};
+use super::record::{Ended, Nonce, SpotRecord};
 use super::{AuthorityError, Reservation};
 use crate::limit::{AUTHORITY_BATCH, AUTHORITY_BATCH_BYTES, AUTHORITY_CHANGES};
 use crate::location::{
@@ -35,6 +35,8 @@ pub(super) enum Done {
     Found(Option<SpotRecord>),
     /// Nothing was changed: the same was reserved before.
     Issued(SpotRecord),
+    /// Nothing was changed: the operation has ended before.
+    Over(Box<Ended>),
     NoCapacity,
     /// Nothing was changed: the owner lives.
     Alive,
@@ -549,6 +551,7 @@ impl Writer {
                 Judged::Stands => again.push(order),
                 Judged::Found(record) => order.end(Ok(Done::Found(record))),
                 Judged::Issued(record) => order.end(Ok(Done::Issued(record))),
+                Judged::Over(ended) => order.end(Ok(Done::Over(ended))),
                 Judged::Differs => order.end(Err(AuthorityError::Conflict)),
                 Judged::Alive => order.end(Ok(Done::Alive)),
                 Judged::Unreadable(error) => order.end(Err(AuthorityError::Unreadable(error.to_string()))),

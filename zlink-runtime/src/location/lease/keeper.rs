@@ -18,6 +18,8 @@ use crate::location::{
     Batch, Condition, Key, LocationStore, LocationTiming, Mutation, Revision, StoreError, Stored, Written,
 };
 
+use crate::location::losses::Counting;
+
 use super::LeaseValue;
 use super::own::{Found, OwnLease};
 use super::records::{Change, Foreign, Record, Records, Wanted, batched, keys_of};
@@ -94,6 +96,8 @@ struct Shared {
     wake: Notify,
     progress: Arc<watch::Sender<Progress>>,
     taken: Taken,
+    /// How often the store was found to have lost records.
+    losses: Arc<AtomicU64>,
 }
 
 impl HostLease {
@@ -103,7 +107,9 @@ impl HostLease {
     /// # Errors
     /// Where a claim is held by another host, or the store cannot be used. Nothing is left then, unless the store lost an
     /// answer: such a lease expires.
-    pub(crate) async fn take(config: LeaseConfig, claims: Vec<Record>) -> Result<Self, LeaseError> {
+    pub(crate) async fn take(mut config: LeaseConfig, claims: Vec<Record>) -> Result<Self, LeaseError> {
+        let (store, losses) = Counting::new(config.store);
+        config.store = Arc::new(store);
         let wanted = Wanted {
             version: 1,
             records: claims.into_iter().map(|record| (record.key.clone(), record)).collect(),
@@ -124,6 +130,7 @@ impl HostLease {
                 stored: 0,
             })),
             taken: Taken::default(),
+            losses,
         });
         // From here on, a future that is dropped gives the lease back.
         let lease = Self(shared.clone());
@@ -160,6 +167,11 @@ impl HostLease {
     /// Of the lease's first write.
     pub(crate) fn generation(&self) -> Option<Revision> {
         self.0.progress.borrow().generation
+    }
+
+    /// How often the store was found to have lost records, by whoever used it.
+    pub(crate) fn losses(&self) -> u64 {
+        self.0.losses.load(Ordering::Acquire)
     }
 
     pub(crate) fn config(&self) -> &LeaseConfig {
@@ -309,9 +321,10 @@ impl Keeper {
         let mut stopping = self.shared.stopping.subscribe();
         while !failed && *stopping.borrow_and_update() == Stopping::No {
             tokio::select! {
+                biased;
+                changed = stopping.changed() => if changed.is_err() { break },
                 () = tokio::time::sleep_until(self.due), if !self.own.is_fenced() => self.step().await,
                 () = self.shared.wake.notified(), if !self.own.is_fenced() => self.step().await,
-                changed = stopping.changed() => if changed.is_err() { break },
             }
         }
         let releases = matches!(*stopping.borrow(), Stopping::No | Stopping::Release);

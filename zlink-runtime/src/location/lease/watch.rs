@@ -132,6 +132,14 @@ impl LeaseWatch {
         }
     }
 
+    /// Until when that run of a host may begin work that it owns, by what was read of its lease: the host renewed it before
+    /// that was read first. `None` where it is not alive, or nothing was read.
+    pub(crate) fn admission(&self, owner: &OwnerId, generation: Revision) -> Option<BootTime> {
+        let seen = self.leases.get(owner)?.as_ref()?;
+        let usable = seen.lease.ttl.saturating_sub(self.timing.fencing_margin);
+        (!seen.dead && seen.lease.generation == generation).then(|| seen.since.saturating_add(usable))
+    }
+
     /// How that host stands, by all that was read; `None` where nothing was.
     pub(crate) fn standing(&self, owner: &OwnerId) -> Option<Standing> {
         Some(match self.leases.get(owner)? {
@@ -191,6 +199,30 @@ mod tests {
         assert!(!is_dead(&watch), "a late renewal is a new revision");
         watch.read(at(first + 22_000), at(first + 22_000), [(OWNER, None)]);
         assert_eq!(watch.standing(&OWNER), Some(Standing::Gone));
+    }
+
+    /// REQ: RT-004, RT-005
+    #[test]
+    fn a_run_may_begin_work_until_its_lease_less_the_margin() {
+        let mut watch = LeaseWatch::new(LocationTiming::default());
+        let run = lease(4).generation;
+        assert_eq!(watch.admission(&OWNER, run), None);
+        watch.read(at(100), at(105), [(OWNER, Some(lease(4)))]);
+        watch.read(at(1_100), at(1_105), [(OWNER, Some(lease(4)))]);
+        assert_eq!(
+            watch.admission(&OWNER, run),
+            Some(at(10_105)),
+            "not renewed since it was seen first"
+        );
+        watch.read(at(6_000), at(6_005), [(OWNER, Some(lease(9)))]);
+        assert_eq!(
+            watch.admission(&OWNER, run),
+            Some(at(16_005)),
+            "one renewal, for all that it owns"
+        );
+        assert_eq!(watch.admission(&OWNER, lease(9).revision), None, "another run is meant");
+        watch.read(at(7_000), at(7_005), [(OWNER, None)]);
+        assert_eq!(watch.admission(&OWNER, run), None, "it has no lease");
     }
 
     /// REQ: LS-036, LS-105

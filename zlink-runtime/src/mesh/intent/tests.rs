@@ -17,7 +17,7 @@ use crate::transport::{
     Acceptor, BoxFuture, Held, Lane, Lanes, Link, LinkStats, Listener, Offer, Peer, Record, Refused, Sink, SocketType,
     Transport,
 };
-use crate::wire::RecordKind;
+use crate::wire;
 
 /// Dials succeed, and every link is answered with the record that is set.
 #[derive(Clone, Debug, Default)]
@@ -144,7 +144,7 @@ struct Nobody;
 
 impl Upcall for Nobody {
     fn record(&self, _: &Arc<PeerLink>, _: Bytes, _: Option<Permit>, _: tokio::time::Instant) {}
-    fn peers_changed(&self, _: u64, _: &[PeerView]) {}
+    fn peers_changed(&self, _: u64, _: &[PeerView], _: Option<&str>) {}
     fn link_closed(&self, _: &Arc<PeerLink>, _: &CloseReason) {}
     fn waits_on(&self, _: LinkId) -> bool {
         false

@@ -58,6 +58,7 @@ pub(super) async fn a_paused_peer_is_one_reason_to_wait_and_a_full_budget_anothe
             }
         };
         tokio::select! {
+            biased;
             sent = waits => sent.unwrap(),
             () = release => unreachable!(),
         }

@@ -7,6 +7,9 @@ use super::command::{Command, put_command, put_short, short};
 use super::frame::{Decoder, FrameLimits, Head};
 use super::greeting::{self, GREETING};
 
+/// The most bytes of a user name, and of a password.
+const MOST_BYTES: usize = 255;
+
 /// How a connection proves who may use it.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub enum Security {
@@ -23,6 +26,24 @@ pub enum Security {
 }
 
 impl Security {
+    /// Checks that a handshake can carry it.
+    ///
+    /// # Errors
+    /// Where a part of it is too long; the text says which.
+    pub(in crate::transport) fn check(&self) -> Result<(), String> {
+        let Security::Plain { username, password } = self else {
+            return Ok(());
+        };
+        let long = [("user name", username), ("password", password)];
+        match long.iter().find(|(_, text)| text.len() > MOST_BYTES) {
+            Some((what, text)) => Err(format!(
+                "the {what} has {} bytes; at most {MOST_BYTES} are allowed",
+                text.len()
+            )),
+            None => Ok(()),
+        }
+    }
+
     fn mechanism(&self) -> &'static str {
         match self {
             Security::Null => "NULL",

@@ -115,6 +115,26 @@ async fn a_jump_of_the_stores_clock_changes_no_owner() {
     }
 }
 
+/// REQ: LS-043, AC-097
+#[tokio::test(start_paused = true)]
+async fn how_an_operation_ended_is_known_for_five_minutes_of_the_stores_time() {
+    let now = Arc::new(AtomicU64::new(1_800_000_000_000));
+    let clock = now.clone();
+    let store = MemoryStore::with_clock(move || StoreTime::from_millis(clock.load(Ordering::Relaxed)));
+    let host = host(&store, &Faults::new(1), 1).await;
+    let spot = made(&host, "a", 1).await;
+    assert!(matches!(host.delete(&spot).await, Seen::Removed));
+    // Its deadline was the moment of its end.
+    now.fetch_add(299_000, Ordering::Relaxed);
+    assert!(matches!(host.reserve(Ask::new(&id("a"), 1)).await, Seen::Over));
+    now.fetch_add(2_000, Ordering::Relaxed);
+    assert_ne!(
+        made(&host, "a", 1).await.generation(),
+        spot.generation(),
+        "it is made anew"
+    );
+}
+
 /// A store's clock that somebody sets.
 trait Jumps {
     fn fetch_add_signed_hours(&self, hours: i64);

@@ -2,7 +2,7 @@
 //!
 //! The oracle is exact: whatever goes wrong, a step that ends has changed everything or nothing, and says which.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use zlink_runtime::location::{Fault, Faults, Operation};
 
@@ -45,6 +45,8 @@ struct World {
     /// What was Ready once: by run, ID, and what the store said.
     spots: Vec<(usize, usize, Spot)>,
     operations: u128,
+    /// What has an answer in the store.
+    ended: BTreeSet<(usize, u128)>,
 }
 
 fn name(at: usize) -> SpotId {
@@ -64,6 +66,7 @@ impl World {
             reservations: Vec::new(),
             spots: Vec::new(),
             operations: 0,
+            ended: BTreeSet::new(),
         };
         for host in 0..HOSTS {
             world.start(host).await;
@@ -153,9 +156,12 @@ impl World {
         };
         let seen = self.owner(run).reserve(ask.clone()).await;
         let full = self.held(run, None) >= SPOTS || self.held(run, Some((ask.kind, stable_type))) >= OF_TYPE;
+        let over = ask.kind == SpotKind::User && self.ended.contains(&(run, operation));
         match (seen, self.oracle.get(&at)) {
             // Nothing was changed; the oracle goes on to know.
             (Seen::Failed(_) | Seen::Closed, _) => {}
+            (Seen::Over, _) => assert!(over, "it has not ended"),
+            (seen, _) if over && !full && !self.stale => panic!("{seen:?}, and it has ended"),
             // Without room, what is there is only read, and that may be what once was.
             (Seen::Other(_) | Seen::NoCapacity, _) if full && self.stale => {}
             (Seen::Reserved(reservation), None) => {
@@ -229,7 +235,8 @@ impl World {
         self.told(run, entry.operation, false, b"aborted").await;
     }
 
-    async fn told(&self, run: usize, operation: u128, created: bool, body: &[u8]) {
+    async fn told(&mut self, run: usize, operation: u128, created: bool, body: &[u8]) {
+        self.ended.insert((run, operation));
         if self.stale {
             return;
         }

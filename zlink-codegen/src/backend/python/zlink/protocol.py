@@ -1066,16 +1066,27 @@ class CreationTerminal(_z.Message):
     generation: int = 0
     """Of the object that was created, or would have been."""
     body: bytes = b""
-    """What the application answered."""
+    """What the application answered, or what the error says."""
+    mesh: str = ""
+    """Of the node that made it."""
+    node: bytes = b""
+    """The RID of that node."""
+    error: int = 0
+    """The kind of the error, where it failed."""
 
     def zlink__write(self, writer: _z.Writer) -> int:
         f0 = writer.blob("nonce", self.nonce, required=True, most=16)
         f3 = writer.blob("body", self.body, most=65536)
+        f4 = writer.string("mesh", self.mesh, most=255)
+        f5 = writer.blob("node", self.node, most=255)
         writer.start()
         writer.inline(2, "generation", _z.U64, self.generation)
         writer.offset(0, f0)
         writer.offset(3, f3)
+        writer.offset(4, f4)
+        writer.offset(5, f5)
         writer.inline(1, "outcome", CreationOutcome__codec, self.outcome)
+        writer.inline(6, "error", _z.U8, self.error)
         return writer.end()
 
     @classmethod
@@ -1085,6 +1096,9 @@ class CreationTerminal(_z.Message):
             outcome=table.inline(1, "outcome", CreationOutcome__codec),
             generation=table.inline(2, "generation", _z.U64),
             body=table.blob(3, "body", most=65536),
+            mesh=table.string(4, "mesh", most=255),
+            node=table.blob(5, "node", most=255),
+            error=table.inline(6, "error", _z.U8),
         )
 
 

@@ -50,6 +50,12 @@ export class Refusal extends Error {
     super(text);
     this.reason = reason;
   }
+
+  /** The name of its reason, and its text. */
+  toText(): string {
+    const [name] = Object.entries(RejectReason).find(([, reason]) => reason === this.reason) ?? [];
+    return `${name}: ${this.message}`;
+  }
 }
 
 /** The hello of this side, as a record. */
@@ -187,8 +193,7 @@ function invalid(text: string): Refusal {
   return new Refusal(RejectReason.InvalidDescriptor, text);
 }
 
-/** The bytes of a name of this side; `undefined` where it can be none. */
-export function nameBytes(name: string): Bytes | undefined {
-  const bytes = utf8(name);
-  return bytes.length < 1 || bytes.length > MAX_NAME_BYTES || bytes.includes(0) ? undefined : bytes;
+/** Whether a text can be a name. */
+export function isName(bytes: Bytes): boolean {
+  return bytes.length >= 1 && bytes.length <= MAX_NAME_BYTES && !bytes.includes(0);
 }

@@ -18,6 +18,14 @@ export interface CallParts {
   readonly signal: AbortSignal | undefined;
 }
 
+/** Who a call belongs to. */
+export interface CallOwner {
+  /** Is told once that it has ended. */
+  forget(call: Call): void;
+  /** Why nobody could be given it in time. */
+  missed(): string;
+}
+
 /** A call. Whatever ends it first is its end; what comes later changes nothing. */
 export class Call {
   readonly parts: CallParts;
@@ -33,19 +41,18 @@ export class Call {
   readonly #timer: NodeJS.Timeout | undefined;
   readonly #resolve: (payload: Bytes) => void;
   readonly #reject: (error: unknown) => void;
-  readonly #forget: (call: Call) => void;
+  readonly #owner: CallOwner;
 
-  /** `forget` is told once that the call has ended. */
   constructor(
     parts: CallParts,
     resolve: (payload: Bytes) => void,
     reject: (error: unknown) => void,
-    forget: (call: Call) => void,
+    owner: CallOwner,
   ) {
     this.parts = parts;
     this.#resolve = resolve;
     this.#reject = reject;
-    this.#forget = forget;
+    this.#owner = owner;
     const { timeoutMs } = parts;
     this.deadline = timeoutMs === undefined ? undefined : performance.now() + timeoutMs;
     this.#timer = timeoutMs === undefined ? undefined : setTimeout(() => this.#expired(), timeoutMs);
@@ -82,21 +89,19 @@ export class Call {
   }
 
   /** Something ended it that does not know how far it came. */
-  stopped(kind: "DeadlineExceeded" | "ShuttingDown" | "Unavailable", text: string): void {
+  stopped(kind: "DeadlineExceeded" | "NotFound" | "ShuttingDown" | "Unavailable", text: string): void {
     this.failed(new CallError(kind, this.#taken ? "Unknown" : "NotExecuted", text));
   }
 
   #expired(): void {
-    // Timers may fire a moment early; the deadline is what was promised.
-    const what = this.parts.isRequest ? "no reply came in time" : "no server and room for it was there in time";
-    this.stopped("DeadlineExceeded", this.#taken ? what : `${what}; it was not sent`);
+    this.stopped("DeadlineExceeded", this.#taken ? "no reply came in time" : this.#owner.missed());
   }
 
   #end(): boolean {
     if (this.#ended) return false;
     this.#ended = true;
     clearTimeout(this.#timer);
-    this.#forget(this);
+    this.#owner.forget(this);
     return true;
   }
 }

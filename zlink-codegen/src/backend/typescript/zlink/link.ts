@@ -149,7 +149,7 @@ export class Link {
     try {
       this.#socket.connect(this.endpoint);
     } catch (error) {
-      this.close(`it cannot be connected to: ${String(error)}`);
+      this.close(`it cannot be connected to: ${error instanceof Error ? error.message : String(error)}`);
     }
     await over;
     await this.#sending;
@@ -260,7 +260,7 @@ export class Link {
       case "handshake:error:protocol":
       case "handshake:error:auth":
       case "handshake:error:other":
-        await this.#drain(event === "disconnect" ? "the connection ended" : "no connection was made");
+        await this.#drain(event === "disconnect" ? "the connection was lost" : "no connection was made");
         break;
       default:
         break;
@@ -398,7 +398,7 @@ export class Link {
     } else if (kind === RecordKind.Reject) {
       this.#refusal = rejected(body);
       if (this.#refusal === undefined) throw new Malformed("a link was rejected for an unknown reason");
-      this.close(`the server refused: ${this.#refusal.message}`);
+      this.close(`the server refused: ${this.#refusal.toText()}`);
     } else {
       throw new Malformed("a record came out of turn in the handshake");
     }
@@ -407,7 +407,7 @@ export class Link {
   /** Tells the server why, and leaves it the time of a handshake to close. */
   #refuse(refusal: Refusal): void {
     this.#refusal = refusal;
-    this.#lose(`refused: ${refusal.message}`);
+    this.#lose(`refused: ${refusal.toText()}`);
     this.#limit = setTimeout(() => this.#shut(), HANDSHAKE_MS);
     this.#own = [reject(refusal)];
     void this.#flushOwn();

@@ -1076,8 +1076,14 @@ export interface CreationTerminal {
   readonly outcome: CreationOutcome;
   /** Of the object that was created, or would have been. */
   readonly generation: bigint;
-  /** What the application answered. */
+  /** What the application answered, or what the error says. */
   readonly body: rt.Bytes;
+  /** Of the node that made it. */
+  readonly mesh: string;
+  /** The RID of that node. */
+  readonly node: rt.Bytes;
+  /** The kind of the error, where it failed. */
+  readonly error: number;
 }
 /** What may be encoded as a `CreationTerminal`. */
 export interface CreationTerminalInput {
@@ -1085,16 +1091,24 @@ export interface CreationTerminalInput {
   readonly outcome?: CreationOutcome | undefined;
   readonly generation?: bigint | undefined;
   readonly body?: rt.Bytes | undefined;
+  readonly mesh?: string | undefined;
+  readonly node?: rt.Bytes | undefined;
+  readonly error?: number | undefined;
 }
 export const CreationTerminal: rt.MessageType<CreationTerminal, CreationTerminalInput> = rt.message("zlink.wire.CreationTerminal", {
   write(value, w) {
     const o0 = w.bytes(value.nonce, "nonce", true, 16);
     const o3 = w.bytes(value.body, "body", false, 65536);
+    const o4 = w.string(value.mesh, "mesh", false, 255);
+    const o5 = w.bytes(value.node, "node", false, 255);
     w.table();
     w.inline(2, "generation", rt.u64, value.generation);
     w.offset(0, o0);
     w.offset(3, o3);
+    w.offset(4, o4);
+    w.offset(5, o5);
     w.inline(1, "outcome", rt.enum8, value.outcome);
+    w.inline(6, "error", rt.u8, value.error);
     return w.end();
   },
   read(r, pos, depth) {
@@ -1104,6 +1118,9 @@ export const CreationTerminal: rt.MessageType<CreationTerminal, CreationTerminal
       outcome: t.inline(1, "outcome", rt.enum8),
       generation: t.inline(2, "generation", rt.u64),
       body: t.bytes(3, "body", false, 65536),
+      mesh: t.string(4, "mesh", false, 255),
+      node: t.bytes(5, "node", false, 255),
+      error: t.inline(6, "error", rt.u8),
     };
   },
 });

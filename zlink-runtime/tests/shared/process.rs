@@ -5,7 +5,9 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-const ROLE: &str = "ZLINK_SATURATION_ROLE";
+use rustix::process::{Pid, Signal, kill_process};
+
+const ROLE: &str = "ZLINK_TEST_ROLE";
 /// What a process says to its parent begins with it: the test harness prints lines of its own.
 const MARK: &str = "@ ";
 
@@ -106,13 +108,38 @@ impl Process {
         self.line_within(begin, Duration::from_secs(60))
     }
 
-    pub(crate) fn line_within(&mut self, begin: &str, limit: Duration) -> String {
+    /// Waits for the next line, whatever it says.
+    pub(crate) fn any_line(&mut self, limit: Duration) -> String {
         let line = self.lines.recv_timeout(limit);
-        let line = line.unwrap_or_else(|end| panic!("{}: no {begin:?} within {limit:?}: {end}", self.name));
+        line.unwrap_or_else(|end| panic!("{}: no line within {limit:?}: {end}", self.name))
+    }
+
+    pub(crate) fn line_within(&mut self, begin: &str, limit: Duration) -> String {
+        let line = self.any_line(limit);
         match line.strip_prefix(begin) {
             Some(rest) => rest.to_owned(),
             None => panic!("{}: {line:?} instead of {begin:?}", self.name),
         }
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Whether all of its threads stand still after a SIGSTOP.
+    pub(crate) fn is_stopped(&self) -> bool {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        let is_stopped = |task: std::fs::DirEntry| {
+            let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+            stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('T'))
+        };
+        tasks.flatten().all(is_stopped)
+    }
+
+    /// SIGKILL; and waits until it is gone.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
     }
 
     /// Waits for its end, which must be a good one.
@@ -131,7 +158,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Most have ended by themselves.
+        // Most have ended by themselves. One that is stopped ends, too.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

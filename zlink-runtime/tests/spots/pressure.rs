@@ -1,0 +1,215 @@
+//! A host that is full, and Spots: who waits, who is told, who is passed over; and what is only counted.
+
+use std::time::Duration;
+
+use zlink_runtime::error::{ErrorKind, Execution};
+use zlink_runtime::prelude::*;
+use zlink_runtime::rt;
+use zlink_runtime::testing::Cluster;
+
+use crate::arena::*;
+use crate::kit::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+const EVENTS: ChannelName = ChannelName::from_static("room-events");
+/// How many jobs wait in the hosts of these tests, all kept ones included.
+const JOBS: u32 = 8;
+
+/// Makes `owner` a host of few jobs, whose rooms hear the news.
+fn narrow(cluster: &Cluster, world: &World) {
+    let (store, world) = (cluster.store("owner"), world.clone());
+    cluster.node("owner", move |host| {
+        let host = host
+            .location_store(store.clone())
+            .shared(world.clone())
+            .max_queued_jobs(JOBS);
+        let served = rt::ChannelServer::builder(EVENTS, ()).build();
+        host.mesh("world", |mesh| {
+            let mesh = mesh.rid_prefix("owner").listen("tcp://owner:1").serve(served);
+            mesh.object_server(|objects| objects.spot(hearing_room_spot::<Room>()))
+        })
+    });
+}
+
+fn queued(cluster: &Cluster) -> u32 {
+    cluster.host("owner").status().jobs.in_use()
+}
+
+/// REQ: SP-120, SP-124, SP-127, SP-123
+#[tokio::test(start_paused = true)]
+async fn sends_wait_requests_end_and_publishes_pass_by() -> Tested {
+    for placement in PLACEMENTS {
+        let (cluster, world) = (Cluster::new(120), World::new());
+        narrow(&cluster, &world);
+        calls(&cluster, "caller");
+        start(&cluster).await?;
+        let host = match placement {
+            Placement::Local => cluster.host("owner"),
+            Placement::Remote => cluster.host("caller"),
+        };
+        let (one, _) = room(&host, "one", "x").await?;
+        room(&host, "other", "x").await?;
+        one.say(text("gate")).await?;
+        world.until("say waits").await;
+        let sends: Vec<_> = (0..100)
+            .map(|number| tokio::spawn(one.say(text(&number.to_string())).into_future()))
+            .collect();
+        cluster.advance(60 * SECOND).await;
+        assert!(queued(&cluster) <= JOBS, "{} jobs", queued(&cluster));
+        let late = one.look(text("lines")).timeout(SECOND).await.unwrap_err();
+        assert_eq!(late.kind(), Some(ErrorKind::DeadlineExceeded), "{late}");
+        // Published on the full host itself: no Spot of it has room, and nobody is told.
+        room_spots(&cluster.host("owner")).publish_news(text("missed")).await?;
+        world.open(1);
+        for send in sends {
+            send.await??;
+        }
+        cluster.advance(SECOND).await;
+        let expected: Vec<_> = (0..100).map(|number| number.to_string()).collect();
+        let lines = look(&one, "lines").await?;
+        let mut heard: Vec<_> = lines.split(',').skip(2).map(str::to_owned).collect();
+        if placement == Placement::Local {
+            // Of many that wait side by side for room here, none has come before another.
+            heard.sort_by_key(|line| line.parse::<u32>().ok());
+        }
+        assert_eq!(heard, expected, "all came, and none twice");
+        assert_eq!(world.count("read missed"), 0);
+        room_spots(&cluster.host("owner")).publish_news(text("next")).await?;
+        cluster.advance(SECOND).await;
+        assert_eq!(world.count("read next"), 2);
+        assert_eq!(queued(&cluster), 0);
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// REQ: SP-122
+#[tokio::test(start_paused = true)]
+async fn every_job_of_a_room_has_a_permit_until_it_starts() -> Tested {
+    let (cluster, world) = (Cluster::new(121), World::new());
+    narrow(&cluster, &world);
+    start(&cluster).await?;
+    let host = cluster.host("owner");
+    let mut rooms = Vec::new();
+    for number in 0..3 {
+        rooms.push(room(&host, &format!("room-{number}"), "x").await?.0);
+    }
+    for one in &rooms {
+        one.say(text("gate")).await?;
+    }
+    world.until("say waits").await;
+    cluster.advance(SECOND).await;
+    assert_eq!(queued(&cluster), 0, "what runs has given its permit back");
+    room_spots(&host).publish_news(text("sun")).await?;
+    assert_eq!(queued(&cluster), 3, "one for each room that hears it");
+    rooms[0].say(text("behind")).await?;
+    assert_eq!(queued(&cluster), 4);
+    assert_eq!(host.status().jobs.transitions, 0);
+    for one in &rooms {
+        one.say(text("behind")).await?;
+    }
+    assert!(
+        host.status().jobs.paused,
+        "a flood of the own host is one, too: {:?}",
+        host.status().jobs
+    );
+    world.open(3);
+    cluster.advance(SECOND).await;
+    assert_eq!(
+        (queued(&cluster), world.count("read sun"), world.count("heard behind")),
+        (0, 3, 4)
+    );
+    cluster.shutdown().await?;
+    Ok(())
+}
+
+/// REQ: SP-054
+#[tokio::test(start_paused = true)]
+async fn a_send_that_finds_no_room_in_its_time_is_never_delivered() -> Tested {
+    let (cluster, world) = (Cluster::new(122), World::new());
+    serves(&cluster, &world, "owner");
+    calls_with(&cluster, "caller", |host| host.send_timeout(Duration::from_millis(200)));
+    start(&cluster).await?;
+    let host = cluster.host("caller");
+    let (one, _) = room(&host, "one", "x").await?;
+    cluster.network().isolate("owner");
+    let long = "n".repeat(1 << 20);
+    let mut accepted = 0;
+    let refused = loop {
+        let began = tokio::time::Instant::now();
+        match one.say(text(&format!("{accepted:02} {long}"))).await {
+            Ok(()) => accepted += 1,
+            Err(error) => {
+                assert_eq!(began.elapsed(), Duration::from_millis(200));
+                break error;
+            }
+        }
+        assert!(accepted < 64, "a link holds no more than its budget");
+    };
+    assert_eq!(
+        (refused.kind(), refused.execution()),
+        (Some(ErrorKind::DeadlineExceeded), Execution::NotExecuted),
+        "{refused}"
+    );
+    cluster.network().heal();
+    cluster.advance(10 * SECOND).await;
+    assert_eq!(world.count("heard"), accepted);
+    assert_eq!(world.count(&format!("heard {accepted:02}")), 0);
+    cluster.shutdown().await?;
+    Ok(())
+}
+
+/// REQ: SP-125, SP-057
+#[tokio::test(start_paused = true)]
+async fn what_a_target_refuses_of_a_send_is_counted_there() -> Tested {
+    for placement in PLACEMENTS {
+        let (cluster, _, host) = placed(placement, 123).await?;
+        let (one, spot) = room(&host, "one", "x").await?;
+        one.hint(Nothing {}).await?;
+        one.say_with(Count { value: 7 }).await?;
+        cluster.advance(SECOND).await;
+        let drops = cluster.host("owner").status().spot_drops;
+        assert_eq!((drops.no_handler, drops.decode_error, drops.no_spot), (1, 1, 0));
+        if placement == Placement::Remote {
+            // Closed by somebody else: this host does not know.
+            assert!(room_spots(&cluster.host("owner")).close(&spot).await?);
+            one.say(text("late")).await?;
+            cluster.advance(SECOND).await;
+            assert_eq!(cluster.host("owner").status().spot_drops.no_spot, 1);
+        }
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// Many that are idle are closed a few at a time, while others are served.
+///
+/// REQ: SP-144, SP-140
+#[tokio::test(start_paused = true)]
+async fn many_idle_carts_go_while_calls_are_answered() -> Tested {
+    let (cluster, world) = (Cluster::new(124), World::new());
+    serves_with(&cluster, &world, "owner", |objects| {
+        all(objects).instance_idle_timeout(10 * SECOND)
+    });
+    calls(&cluster, "caller");
+    start(&cluster).await?;
+    let host = cluster.host("caller");
+    let (busy, _) = room(&host, "room", "x").await?;
+    for number in 0..200 {
+        cart_spots(&host)
+            .of(format!("cart-{number}"))
+            .view(text("a"))
+            .activating()
+            .await?;
+    }
+    let kept = cart_spots(&host).of("cart-7");
+    for second in 0..30 {
+        kept.add(text(&second.to_string())).activating().await?;
+        busy.look(text("lines")).timeout(SECOND).await?;
+        cluster.advance(SECOND).await;
+    }
+    assert_eq!(world.count("IdleEvicted"), 199, "all but the one that is used");
+    assert_eq!(world.count("closing cart-7 "), 0);
+    cluster.shutdown().await?;
+    Ok(())
+}

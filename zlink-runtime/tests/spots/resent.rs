@@ -1,0 +1,115 @@
+//! A create whose answer is lost on its way is asked for again as what it is, the same operation: it happens once, and its
+//! caller gets the answer that it would have got.
+
+use std::time::Duration;
+
+use zlink_runtime::error::{ErrorKind, Execution};
+use zlink_runtime::rt::SpotCreated;
+use zlink_runtime::testing::Cluster;
+
+use crate::arena::*;
+use crate::kit::*;
+
+/// Longer than it takes to see that a host is dead.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// REQ: SP-085, LS-043, AC-090, AC-097
+#[tokio::test(start_paused = true)]
+async fn a_create_whose_answer_is_lost_is_answered_as_it_ended() -> Tested {
+    for (at, motd) in ["hello", "reject", "fail"].into_iter().enumerate() {
+        for named in [true, false] {
+            // Whether it ends before its caller can ask again, or after.
+            for early in [true, false] {
+                let (cluster, world, host) = placed(Placement::Remote, 80 + at as u64).await?;
+                world.holds("create");
+                let rooms = room_spots(&host);
+                let call = if named {
+                    rooms.get_or_create("room", text(motd))
+                } else {
+                    rooms.create(text(motd))
+                };
+                let creating = tokio::spawn(call.timeout(PATIENCE).into_future());
+                world.until("held in create").await;
+                if early {
+                    cluster.network().partition(&["owner"], &["caller"]);
+                }
+                assert!(cluster.network().break_connections("owner", "caller", false) > 0);
+                if early {
+                    world.open_build(1);
+                    cluster.advance(Duration::from_secs(2)).await;
+                    cluster.network().heal();
+                } else {
+                    cluster.advance(Duration::from_secs(10)).await;
+                    world.open_build(1);
+                }
+                let ended = creating.await?;
+                assert_eq!(world.count("create "), 1, "{:?}", world.log());
+                let found = match motd {
+                    "hello" => {
+                        let SpotCreated::Created(spot, reply) = ended? else {
+                            panic!("it has created it");
+                        };
+                        assert_eq!(reply, text("created with hello"));
+                        assert_eq!(look(&rooms.of(&spot.id), "lines").await?, "hello");
+                        rooms.find(&spot.id).await? == Some(spot)
+                    }
+                    "reject" => ended? == SpotCreated::Rejected(text("no")),
+                    _ => {
+                        let error = ended.unwrap_err();
+                        error.execution() == Execution::Unknown && error.kind() == Some(ErrorKind::InternalFailure)
+                    }
+                };
+                assert!(found, "{motd}, {named}, {early}");
+                cluster.shutdown().await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// REQ: SP-085, LS-044, AC-090
+#[tokio::test(start_paused = true)]
+async fn a_create_whose_node_dies_meanwhile_is_made_elsewhere() -> Tested {
+    let (cluster, world, host) = placed(Placement::Remote, 90).await?;
+    world.holds("create");
+    let call = room_spots(&host).get_or_create("room", text("hello")).timeout(PATIENCE);
+    let creating = tokio::spawn(call.into_future());
+    world.until("held in create").await;
+    serves(&cluster, &world, "other");
+    cluster.start("other").await?;
+    cluster.kill("owner");
+    world.open_build(2);
+    let ended = creating.await??;
+    assert!(matches!(ended, SpotCreated::Created(..)), "{ended:?}");
+    let room = room_spots(&host).of("room");
+    assert!(look(&room, "where").await?.starts_with("other"));
+    assert_eq!(world.count("create "), 2, "once on each");
+    cluster.shutdown().await?;
+    Ok(())
+}
+
+/// REQ: AC-094, AC-095
+#[tokio::test(start_paused = true)]
+async fn a_create_whose_node_dies_and_has_no_other_says_that_it_may_have_run() -> Tested {
+    let (cluster, world): (Cluster, World) = (Cluster::new(91), World::new());
+    serves(&cluster, &world, "owner");
+    calls(&cluster, "caller");
+    start(&cluster).await?;
+    world.holds("create");
+    let call = room_spots(&cluster.host("caller"))
+        .create(text("hello"))
+        .timeout(PATIENCE);
+    let creating = tokio::spawn(call.into_future());
+    world.until("held in create").await;
+    let killed = tokio::time::Instant::now();
+    cluster.kill("owner");
+    let error = creating.await?.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.execution()),
+        (Some(ErrorKind::Unavailable), Execution::Unknown),
+        "{error}"
+    );
+    assert!(killed.elapsed() < Duration::from_secs(60), "{:?}", killed.elapsed());
+    cluster.shutdown().await?;
+    Ok(())
+}

@@ -1,0 +1,295 @@
+//! How calls find a Spot: behind the message that made it, by what is remembered, and anew where that is wrong.
+
+use std::time::Duration;
+
+use zlink_runtime::error::{CallError, ErrorKind, Execution};
+use zlink_runtime::prelude::*;
+use zlink_runtime::rt::SpotRef;
+use zlink_runtime::testing::Cluster;
+
+use crate::arena::*;
+use crate::kit::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+const HOUR: Duration = Duration::from_secs(3600);
+
+async fn view(cart: &CartSpotClient) -> Result<String, CallError> {
+    Ok(cart.view(text("")).await?.text)
+}
+
+/// Makes `name` a node that only calls, and remembers where Spots are for an hour.
+fn remembers(cluster: &Cluster, name: &'static str) {
+    calls_with(cluster, name, |host| host.route_cache_max_age(HOUR));
+}
+
+/// The room `id` on a node whose name begins so: closed and created by `host` until it comes to be there.
+async fn room_on(host: &Host, id: &str, node: &str) -> Result<(RoomSpotClient, SpotRef), Failure> {
+    loop {
+        let (one, spot) = room(host, id, node).await?;
+        if look(&one, "where").await?.starts_with(node) {
+            return Ok((one, spot));
+        }
+        assert!(room_spots(host).close(&spot).await?);
+    }
+}
+
+/// REQ: RT-007, SP-067
+#[tokio::test(start_paused = true)]
+async fn a_plain_call_comes_behind_what_its_own_host_has_sent() -> Tested {
+    for placement in PLACEMENTS {
+        let (cluster, world, host) = placed(placement, 80).await?;
+        calls(&cluster, "stranger");
+        cluster.start("stranger").await?;
+        cluster.advance(3 * SECOND).await;
+        world.holds("activate");
+        let cart = cart_spots(&host).of("cart");
+        cart.add(text("first")).activating().await?;
+        world.until("held in activate").await;
+        cart.add(text("second")).await?;
+        let viewed = tokio::spawn(cart.view(text("third")).into_future());
+        cluster.advance(SECOND).await;
+        assert!(!viewed.is_finished(), "it waits for the cart");
+        let strange = view(&cart_spots(&cluster.host("stranger")).of("cart"))
+            .await
+            .unwrap_err();
+        assert_eq!(
+            strange.kind(),
+            Some(ErrorKind::NotFound),
+            "another host has sent nothing: {strange}"
+        );
+        world.open_build(1);
+        assert_eq!(viewed.await??.text, "first,second,third");
+        cart.add(text("fourth")).activating().await?;
+        cart.add(text("fifth")).await?;
+        assert_eq!(view(&cart).await?, "first,second,third,fourth,fifth");
+        assert_eq!(world.count("activate cart"), 1);
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// REQ: SP-060, SP-052
+#[tokio::test(start_paused = true)]
+async fn a_plain_call_makes_nothing_where_what_it_follows_made_nothing() -> Tested {
+    for placement in PLACEMENTS {
+        let (cluster, world, host) = placed(placement, 81).await?;
+        world.holds("activate");
+        let cart = cart_spots(&host).of("broken");
+        cart.add(text("first")).activating().await?;
+        world.until("held in activate").await;
+        let behind = tokio::spawn(cart.view(text("")).into_future());
+        cluster.advance(SECOND).await;
+        world.open_build(1);
+        let failed = behind.await?.unwrap_err();
+        assert_eq!(
+            failed.kind(),
+            Some(ErrorKind::InternalFailure),
+            "as the first one: {failed}"
+        );
+        for _ in 0..2 {
+            let gone = view(&cart).await.unwrap_err();
+            assert_eq!(
+                (gone.kind(), gone.execution()),
+                (Some(ErrorKind::NotFound), Execution::NotExecuted),
+                "{gone}"
+            );
+        }
+        assert_eq!(world.count("activate broken"), 1, "{:?}", world.log());
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// REQ: SP-068, SP-091
+#[tokio::test(start_paused = true)]
+async fn what_may_make_a_cart_waits_until_the_old_one_is_gone() -> Tested {
+    for placement in PLACEMENTS {
+        let (cluster, world, host) = placed(placement, 82).await?;
+        let cart = cart_spots(&host).of("cart");
+        cart.add(text("old")).activating().await?;
+        world.holds("closing");
+        cart.add(text("close")).await?;
+        world.until("held in closing").await;
+        let refused = view(&cart).await.unwrap_err();
+        assert_eq!(
+            refused.kind(),
+            Some(ErrorKind::Unavailable),
+            "without an intent: {refused}"
+        );
+        cart.add(text("one")).activating().await?;
+        let late = cart.view(text("never")).activating().timeout(SECOND).await.unwrap_err();
+        assert_eq!(late.kind(), Some(ErrorKind::DeadlineExceeded), "{late}");
+        let viewed = tokio::spawn(cart.view(text("two")).activating().into_future());
+        cluster.advance(SECOND).await;
+        assert!(!viewed.is_finished());
+        world.open_build(1);
+        assert_eq!(viewed.await??.text, "one,two", "{:?}", world.log());
+        assert_eq!((world.count("activate cart"), world.count("has never")), (2, 0));
+        world.open_build(1);
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// REQ: RT-002
+#[tokio::test(start_paused = true)]
+async fn an_id_that_looks_like_a_node_is_an_id() -> Tested {
+    let (cluster, _, host) = placed(Placement::Remote, 83).await?;
+    let id = host.mesh("world")?.rid().to_string();
+    let (one, _) = room(&host, &id, "x").await?;
+    assert!(look(&one, "where").await?.starts_with("owner"));
+    cluster.shutdown().await?;
+    Ok(())
+}
+
+/// REQ: RT-004, RT-005, LS-102
+#[tokio::test(start_paused = true)]
+async fn a_route_ends_with_what_is_known_of_its_owners_lease() -> Tested {
+    let (cluster, world) = (Cluster::new(84), World::new());
+    serves(&cluster, &world, "owner");
+    remembers(&cluster, "caller");
+    start(&cluster).await?;
+    let (one, _) = room(&cluster.host("caller"), "one", "x").await?;
+    look(&one, "lines").await?;
+    cluster.advance(60 * SECOND).await;
+    // The lease was renewed, and seen to be, for all that its host owns.
+    cluster.store_faults("caller").cut();
+    assert_eq!(look(&one, "lines").await?, "x", "nobody was asked");
+    cluster.advance(3 * SECOND).await;
+    assert_eq!(look(&one, "lines").await?, "x");
+    cluster.advance(8 * SECOND).await;
+    let unknown = look(&one, "lines").await.unwrap_err();
+    assert_eq!(
+        (unknown.kind(), unknown.execution()),
+        (Some(ErrorKind::Unavailable), Execution::NotExecuted),
+        "it may have no owner any more, and nobody can be asked: {unknown}"
+    );
+    cluster.store_faults("caller").heal();
+    cluster.advance(5 * SECOND).await;
+    assert_eq!(look(&one, "lines").await?, "x", "a failure is not remembered");
+    cluster.shutdown().await?;
+    Ok(())
+}
+
+/// REQ: RT-010
+#[tokio::test(start_paused = true)]
+async fn another_age_of_routes_is_for_those_that_are_found_later() -> Tested {
+    let (cluster, world) = (Cluster::new(85), World::new());
+    serves(&cluster, &world, "owner");
+    calls_with(&cluster, "caller", |host| host.route_cache_max_age(6 * SECOND));
+    start(&cluster).await?;
+    let host = cluster.host("caller");
+    let (one, _) = room(&host, "one", "x").await?;
+    cluster.advance(7 * SECOND).await;
+    look(&one, "lines").await?;
+    host.set_route_cache_max_age(SECOND)?;
+    let faults = cluster.store_faults("caller");
+    faults.cut();
+    cluster.advance(4 * SECOND).await;
+    assert_eq!(look(&one, "lines").await?, "x", "the old one has its old age");
+    cluster.advance(3 * SECOND).await;
+    look(&one, "lines").await.unwrap_err();
+    faults.heal();
+    cluster.advance(5 * SECOND).await;
+    look(&one, "lines").await?;
+    faults.cut();
+    assert_eq!(look(&one, "lines").await?, "x");
+    cluster.advance(2 * SECOND).await;
+    look(&one, "lines").await.unwrap_err();
+    faults.heal();
+    cluster.advance(5 * SECOND).await;
+    host.set_route_cache_max_age(Duration::ZERO)?;
+    look(&one, "lines").await?;
+    faults.cut();
+    look(&one, "lines").await.unwrap_err();
+    faults.heal();
+    let wrong = host.set_route_cache_max_age(Duration::MAX).unwrap_err();
+    assert!(wrong.to_string().contains("route_cache_max_age"), "{wrong}");
+    cluster.shutdown().await?;
+    Ok(())
+}
+
+/// Whose node is gone, in whatever way, is asked for anew before anything is sent: no call is lost to that.
+///
+/// REQ: RT-005, RT-009
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_gone_costs_no_call() -> Tested {
+    for dies in [false, true] {
+        let (cluster, world) = (Cluster::new(86), World::new());
+        serves(&cluster, &world, "owner");
+        calls(&cluster, "caller");
+        remembers(&cluster, "reader");
+        start(&cluster).await?;
+        let host = cluster.host("caller");
+        let (_, spot) = room(&host, "one", "x").await?;
+        let one = room_spots(&cluster.host("reader")).of("one");
+        assert_eq!(look(&one, "lines").await?, "x");
+        serves(&cluster, &world, "other");
+        cluster.start("other").await?;
+        cluster.advance(3 * SECOND).await;
+        if dies {
+            cluster.kill("owner");
+            assert!(room_spots(&host).release(&spot).await?);
+        } else {
+            cluster.stop("owner").await?;
+        }
+        room(&host, "one", "again").await?;
+        assert_eq!(look(&one, "lines").await?, "again", "dies: {dies}");
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// REQ: RT-008, RT-009, LS-021, LS-035
+#[tokio::test(start_paused = true)]
+async fn a_room_that_is_elsewhere_by_now_costs_one_call_at_most() -> Tested {
+    let (cluster, world) = (Cluster::new(87), World::new());
+    for name in ["owner", "other"] {
+        serves(&cluster, &world, name);
+    }
+    calls(&cluster, "caller");
+    remembers(&cluster, "reader");
+    start(&cluster).await?;
+    let host = cluster.host("caller");
+    let (_, old) = room_on(&host, "one", "owner").await?;
+    let one = room_spots(&cluster.host("reader")).of("one");
+    assert_eq!(look(&one, "lines").await?, "owner");
+    assert!(room_spots(&host).close(&old).await?);
+    room_on(&host, "one", "other").await?;
+    let heard = world.count("heard");
+    let stale = look(&one, "lines").await.unwrap_err();
+    assert_eq!(
+        (stale.kind(), stale.execution()),
+        (Some(ErrorKind::Unavailable), Execution::NotExecuted),
+        "{stale}"
+    );
+    assert_eq!(look(&one, "lines").await?, "other", "the next one asks");
+    assert_eq!(world.count("heard"), heard);
+    // Where it is nowhere, that is said.
+    let there = room_spots(&host).find("one").await?.unwrap();
+    assert!(room_spots(&host).close(&there).await?);
+    let gone = look(&one, "lines").await.unwrap_err();
+    assert_eq!(gone.kind(), Some(ErrorKind::NotFound), "{gone}");
+    cluster.shutdown().await?;
+    Ok(())
+}
+
+/// REQ: RT-011, LS-103
+#[tokio::test(start_paused = true)]
+async fn a_reply_needs_no_store() -> Tested {
+    let (cluster, world, host) = placed(Placement::Remote, 88).await?;
+    let (one, _) = room(&host, "one", "x").await?;
+    let looking = tokio::spawn(one.look(text("gate")).into_future());
+    world.until("look waits").await;
+    for name in ["owner", "caller"] {
+        cluster.store_faults(name).cut();
+    }
+    cluster.advance(2 * SECOND).await;
+    world.open(1);
+    assert_eq!(looking.await??.text, "passed");
+    for name in ["owner", "caller"] {
+        cluster.store_faults(name).heal();
+    }
+    cluster.shutdown().await?;
+    Ok(())
+}

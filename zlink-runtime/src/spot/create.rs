@@ -42,9 +42,9 @@ pub(super) struct Submitted(Arc<Progress>);
 
 #[derive(Default)]
 struct Progress {
-    /// A node may have been asked.
+    /// Something of it may have left this process.
     asked: AtomicBool,
-    /// One is being asked: that ends by itself, at the same deadline, and says more.
+    /// A node is being asked: that ends by itself, at the same deadline, and says more.
     asks: AtomicBool,
 }
 
@@ -167,8 +167,7 @@ impl Asking {
         loop {
             if clock::now() >= self.deadline {
                 let text = "the Spot was not made in time";
-                let late = || self.submitted.error(ErrorKind::DeadlineExceeded, text).into();
-                return Err(tried.last.take().unwrap_or_else(late));
+                return Err(self.submitted.error(ErrorKind::DeadlineExceeded, text).into());
             }
             match self.spots.authority.resolve(&id).await {
                 Resolved::Ready(record) => {

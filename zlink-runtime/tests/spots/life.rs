@@ -132,7 +132,7 @@ async fn what_was_refused_or_failed_is_not_there_and_takes_no_room() -> Tested {
     Ok(())
 }
 
-/// REQ: SP-002, SP-006, SP-082
+/// REQ: SP-002, SP-006, SP-082, NET-106
 #[tokio::test(start_paused = true)]
 async fn an_id_is_of_one_type_for_all() -> Tested {
     for placement in PLACEMENTS {

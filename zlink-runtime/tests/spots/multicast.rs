@@ -48,7 +48,7 @@ fn arrived(cluster: &Cluster, name: &str) -> usize {
     bytes.sum()
 }
 
-/// REQ: SP-103, SP-009
+/// REQ: SP-103, SP-009, NET-303
 #[tokio::test(start_paused = true)]
 async fn a_node_with_many_rooms_gets_one_record() -> Tested {
     let (cluster, world) = (Cluster::new(110), World::new());

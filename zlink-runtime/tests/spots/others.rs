@@ -9,7 +9,7 @@ use zlink_runtime::testing::Cluster;
 use crate::arena::*;
 use crate::kit::*;
 
-/// REQ: SP-005, SP-021, SP-034
+/// REQ: SP-005, SP-021, SP-034, NET-106
 #[tokio::test(start_paused = true)]
 async fn a_node_has_its_entry_spot_from_its_start_to_its_end() -> Tested {
     let (cluster, world) = (Cluster::new(60), World::new());
@@ -25,7 +25,9 @@ async fn a_node_has_its_entry_spot_from_its_start_to_its_end() -> Tested {
     world.open_build(1);
     starting.await??;
     let id = world.log()[0].strip_prefix("start ").unwrap().to_owned();
-    assert!(id.starts_with("owner-entry-"), "{id}");
+    let uuid = id.strip_prefix("owner-entry-").expect(&id);
+    let dashes: Vec<_> = uuid.match_indices('-').map(|(at, _)| at).collect();
+    assert_eq!((uuid.len(), dashes), (36, vec![8, 13, 18, 23]), "{id}");
     cluster.start("caller").await?;
     cluster.advance(Duration::from_secs(3)).await;
     for name in ["owner", "caller"] {

@@ -7,6 +7,8 @@ use super::tree::{Comment, Entry, Node, Shape, Tree};
 /// The longest line that a collection in braces makes.
 const WIDTH: usize = 120;
 const STEP: usize = 2;
+/// The same, as a block scalar says it.
+const STEP_DIGIT: char = '2';
 
 pub(super) fn print(tree: &Tree<'_>) -> String {
     let mut printer = Printer {
@@ -266,13 +268,7 @@ impl<'t, 's> Printer<'t, 's> {
         let header = lines.next().unwrap_or_default().trim_end();
         let (marks, rest) = header.split_at(header.find(' ').unwrap_or(header.len()));
         // Where it says how far in it is, that is how far in it is now.
-        let step = |c: char| {
-            if c.is_ascii_digit() {
-                char::from_digit(STEP as u32, 10).unwrap_or(c)
-            } else {
-                c
-            }
-        };
+        let step = |c: char| if c.is_ascii_digit() { STEP_DIGIT } else { c };
         self.out.extend(marks.chars().map(step));
         self.out.push_str(rest);
         self.out.push('\n');

@@ -110,7 +110,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     }
     let lines = OwnLines::new(ground.permits.clone());
     let mut meshes = Vec::new();
-    let mut mesh_paths = Vec::new();
+    let (mut mesh_paths, mut mesh_listens) = (Vec::new(), Vec::new());
     let (mut published, mut searching, mut homes) = (Vec::new(), Vec::new(), Vec::new());
     for mesh in plan.meshes {
         let rid = mesh.rid.clone();
@@ -119,7 +119,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         let max_record = mesh.registered.socket.max_message;
         let (role, objects) = (mesh.registered.role, mesh.registered.objects.clone());
         let rid_prefix = mesh.rid_prefix.clone();
-        let mesh = ground.mesh(mesh).await;
+        let (mesh, listen) = ground.mesh(mesh);
         let path = MeshPath {
             name: mesh.name.clone(),
             links: mesh.links.downgrade(),
@@ -136,16 +136,29 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         let own = OwnPeer::new(rid, &mesh.inbound, max_record, lines.clone());
         mesh_paths.push((Arc::new(path), Arc::new(own)));
         meshes.push((mesh, connect));
+        mesh_listens.push(listen);
     }
-    let mut channels = Vec::new();
+    let (mut channels, mut channel_listens) = (Vec::new(), Vec::new());
     for channel in plan.channels {
         let connect = channel.connect.clone();
-        let channel = ground.channel(channel).await;
+        let (channel, listen) = ground.channel(channel);
         if channel.automatic {
             published.extend(channel.server.iter().map(|(links, _)| links.clone()));
             searching.extend(channel.client.clone());
         }
         channels.push((channel, connect));
+        channel_listens.push(listen);
+    }
+    // What would be wrong with any socket or none is known now.
+    if ground.mistakes.is_empty() {
+        for ((mesh, _), listen) in meshes.iter_mut().zip(mesh_listens) {
+            mesh.endpoint = ground.listen(&mesh.links, listen).await;
+        }
+        for ((channel, _), listen) in channels.iter_mut().zip(channel_listens) {
+            if let Some((links, endpoint)) = &mut channel.server {
+                *endpoint = ground.listen(links, listen).await;
+            }
+        }
     }
     ground.outbound.set_paths(ground.paths.iter().cloned(), mesh_paths);
     let spots = location
@@ -312,7 +325,7 @@ impl Ground {
     }
 
     /// Binds; a failure is a mistake like the others, and the endpoint that was asked for stands in.
-    async fn listen(&mut self, place: String, links: &Links, listen: Listen) -> Endpoint {
+    async fn listen(&mut self, links: &Links, listen: Listen) -> Endpoint {
         let advertise = listen.advertise;
         let told = |bound: &Endpoint| match &advertise {
             Some(host) => bound.with_host(host).unwrap_or_else(|_| bound.clone()),
@@ -321,13 +334,18 @@ impl Ground {
         match links.listen(&listen.endpoint, told).await {
             Ok(endpoint) => endpoint,
             Err(error) => {
+                let place = match links.local().scope {
+                    Scope::Mesh(name) => format!("mesh {:?}", name.as_str()),
+                    scope => format!("client_server {:?}", scope.name()),
+                };
                 self.mistakes.push(ConfigError::new(place, error.to_string()));
                 listen.endpoint
             }
         }
     }
 
-    async fn mesh(&mut self, plan: MeshPlan) -> Mesh {
+    /// A MeshNode that does not listen yet, and where it shall.
+    fn mesh(&mut self, plan: MeshPlan) -> (Mesh, Listen) {
         let MeshPlan {
             name,
             rid,
@@ -394,19 +412,19 @@ impl Ground {
             operations: Operations::default(),
             objects: registered.objects.published(),
         };
-        let links = self.links(info, budgets, inbound.clone());
-        let endpoint = self.listen(format!("mesh {:?}", name.as_str()), &links, listen).await;
-        Mesh {
+        let mesh = Mesh {
             name,
-            links,
-            endpoint,
+            links: self.links(info, budgets, inbound.clone()),
+            endpoint: listen.endpoint.clone(),
             inbound,
             automatic,
             sequence: Sequence::default(),
-        }
+        };
+        (mesh, listen)
     }
 
-    async fn channel(&mut self, plan: ChannelPlan) -> Channel {
+    /// The same for a channel; only a server listens.
+    fn channel(&mut self, plan: ChannelPlan) -> (Channel, Listen) {
         let ChannelPlan {
             name,
             listen,
@@ -450,11 +468,7 @@ impl Ground {
             let inbound = inbound(self, vec![(name.clone(), registration.handlers, queue)], Vec::new());
             if let Ok(info) = info(Scope::ChannelServer(name.clone()), "server", channels) {
                 taking = Some(inbound.clone());
-                let links = self.links(info, budgets, inbound);
-                let endpoint = self
-                    .listen(format!("client_server {:?}", name.as_str()), &links, listen)
-                    .await;
-                server = Some((links, endpoint));
+                server = Some((self.links(info, budgets, inbound), listen.endpoint.clone()));
             }
         }
         let client = if registered.clients.is_empty() {
@@ -474,14 +488,15 @@ impl Ground {
             let info = info(Scope::ChannelClient(name.clone()), "client", Vec::new());
             info.ok().map(|info| self.links(info, budgets, inbound))
         };
-        Channel {
+        let channel = Channel {
             name,
             server,
             inbound: taking,
             client,
             automatic,
             sequence: Sequence::default(),
-        }
+        };
+        (channel, listen)
     }
 }
 

@@ -459,6 +459,33 @@ impl Transport for Slow {
     }
 }
 
+/// A node that no peer could ever admit, for what it would say of itself, is a mistake like others.
+///
+/// REQ: NET-1001, NET-1006
+#[tokio::test]
+async fn what_a_node_says_of_itself_is_checked_before_a_socket_opens() {
+    let first = format!("tcp://127.0.0.1:{}", free_port());
+    let slow = Slow {
+        inner: LinkTransport::new(LinkConfig::default()),
+        endpoint: first.clone(),
+        // Nobody lets the first one be bound.
+        go: Arc::new(Semaphore::new(0)),
+    };
+    let serves = |mesh: MeshBuilder| {
+        (0..4097).fold(mesh, |mesh, at| {
+            let name = ChannelName::new(format!("channel-{at}")).unwrap();
+            mesh.serve(orders_server(desk()).on(name))
+        })
+    };
+    let builder = Host::builder()
+        .mesh("shop", |m| m.listen(&first))
+        .mesh("depot", |m| serves(m.listen(ANY)))
+        .transport(slow);
+    let error = soon("the failure", refused(builder)).await;
+    assert_eq!(error.mistakes().len(), 1, "{error}");
+    assert!(error.to_string().contains("lists 4097 channels"), "{error}");
+}
+
 /// REQ: NET-1001, NET-1003
 #[tokio::test]
 async fn nobody_is_let_in_before_all_is_bound() {

@@ -352,6 +352,11 @@ impl FlowWatch {
     pub async fn changed(&mut self) -> Option<Flow> {
         poll_fn(|cx| self.permits.0.poll_changed(self.key, &mut self.seen, cx.waker())).await
     }
+
+    /// Waits while the flow is `paused`; not once the permits are closed.
+    pub(crate) async fn running(&mut self) {
+        poll_fn(|cx| self.permits.0.poll_running(self.key, cx.waker())).await;
+    }
 }
 
 impl Drop for FlowWatch {

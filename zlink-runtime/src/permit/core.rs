@@ -400,10 +400,19 @@ impl Core {
         if slow.closed {
             return Poll::Ready(None);
         }
-        let old = slow
-            .watchers
-            .get_mut(key)
-            .and_then(|watcher| watcher.replace(waker.clone()));
+        let old = slow.set_watcher(key, waker);
+        drop(slow);
+        drop(old);
+        Poll::Pending
+    }
+
+    /// Asks what was published: the word may be `paused` for a moment that nobody hears of.
+    pub(super) fn poll_running(&self, key: usize, waker: &Waker) -> Poll<()> {
+        let mut slow = lock(&self.slow);
+        if slow.closed || !slow.flow.paused {
+            return Poll::Ready(());
+        }
+        let old = slow.set_watcher(key, waker);
         drop(slow);
         drop(old);
         Poll::Pending
@@ -435,6 +444,11 @@ impl Core {
 }
 
 impl Slow {
+    /// Whom to wake when the flow changes; the one before, to drop outside the lock.
+    fn set_watcher(&mut self, key: usize, waker: &Waker) -> Option<Waker> {
+        self.watchers.get_mut(key)?.replace(waker.clone())
+    }
+
     /// Gives what was granted to the one that waits at `place`.
     fn serve(&mut self, place: Ticket, granted: Granted, wakes: &mut Wakes) {
         let Some(waiter) = self.waiting.remove(&place) else {

@@ -160,6 +160,33 @@ fn loom_what_was_published_last_is_the_last_state() {
     });
 }
 
+/// Whoever sees that the flow is paused and waits for its end gets there, though the pause may be over before it was published.
+///
+/// REQ: PM-81, PM-86
+#[test]
+fn loom_whoever_waits_for_the_end_of_a_pause_sees_it() {
+    check(|| {
+        let permits = HostPermits::new(1);
+        let mut watch = permits.watch();
+        let others = [(); 2].map(|()| {
+            let permits = permits.clone();
+            thread::spawn(move || drop(permits.source().try_acquire(1)))
+        });
+        if permits.is_paused() {
+            let sleep = Sleep::new();
+            let waker = Waker::from(sleep.clone());
+            let mut running = std::pin::pin!(watch.running());
+            while running.as_mut().poll(&mut Context::from_waker(&waker)).is_pending() {
+                sleep.0.wait();
+            }
+        }
+        for other in others {
+            other.join().unwrap();
+        }
+        at_rest(&permits);
+    });
+}
+
 /// Two turns want the one permit that is kept, while another one returns.
 ///
 /// REQ: PM-64, PM-27, PM-36

@@ -155,8 +155,8 @@ impl OwnLines {
                     return;
                 }
             }
-            if kind == Kind::Outside && self.permits.is_paused() && flow.changed().await.is_some() {
-                continue;
+            if kind == Kind::Outside && self.permits.is_paused() {
+                flow.running().await;
             }
             let granted = source.acquire(1).await;
             let Some(permit) = granted.ok().and_then(|mut grant| grant.take()) else {

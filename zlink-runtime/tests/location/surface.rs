@@ -35,7 +35,7 @@ fn this_is_public_of_stores_and_no_more() {
             _ => {}
         }
     }
-    let expected = "Batch BlobPut BlobRef BlobRenewed BlobStore BootClock BoxFuture Condition Cursor Fault Faults Key \
+    let expected = "Batch BlobPut BlobRef BlobRenewed BlobSource BlobStore BootClock BoxFuture Condition Cursor Fault Faults Key \
                     LocationStore LocationTiming MemoryStore Mutation OpenError Operation Page ProbeError Read ReadMany \
                     RedisBlobStore RedisStore Revision Scan Scanned SqliteBlobStore SqliteStore StoreError \
                     StoreSource StoreTime Stored StoredBlob Written check_blob check_read_many check_retention probe";

@@ -44,7 +44,7 @@ pub use pool::WorkCall;
 pub(crate) use pool::{CpuPool, IoPool};
 pub use timer::{Overrun, Tick};
 pub(crate) use timer::{Pulse, Timers};
-#[cfg(any(test, feature = "bench"))]
+#[cfg(feature = "bench")]
 pub(crate) use turn::Handler;
 pub(crate) use turn::{Ended, Scope, StateCell, StateTurn, may_wait_for};
 pub use turn::{YieldFor, YieldTurn, Yields};

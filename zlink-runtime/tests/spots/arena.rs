@@ -2,7 +2,8 @@
 //!
 //! `zlink_generated::arena` shows the real thing, and `tests/simulation` uses it. Here stands what no schema gives: registrations
 //! that are wrong, calls that nothing handles or that carry another message, and rooms with and without subscriptions
-//! under one trait. `tests/processes` shares it.
+//! under one trait. `tests/processes` has
+//! one of its own.
 
 #![allow(dead_code, missing_docs, unreachable_pub, reason = "as generated code")]
 

@@ -49,5 +49,5 @@ pub(crate) use outbound::{HostState, Outbound};
 pub(crate) use own::{OwnLines, OwnPeer};
 pub(crate) use path::{ChannelPath, MeshPath, PathKind, Timeouts};
 pub(crate) use reply::ReplyTo;
-pub(crate) use server::Handler;
+pub(crate) use server::{Handler, operations};
 pub(crate) use way::is_running;

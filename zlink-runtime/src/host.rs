@@ -17,6 +17,7 @@ use crate::transport::LinkProfile;
 mod builder;
 mod channel_builder;
 mod control;
+mod describe;
 mod location;
 mod mesh_builder;
 mod objects_builder;

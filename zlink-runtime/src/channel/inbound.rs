@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use rustc_hash::FxHashMap;
 use tokio::time::Instant;
 
 use crate::call::{Key, Pending};
@@ -53,6 +52,8 @@ pub(crate) struct InboundConfig {
     pub(crate) channels: Vec<(ChannelName, Vec<Handler<ChannelTurn>>, Queue)>,
     /// The handlers of the node itself.
     pub(crate) node: Option<(MeshName, Vec<Handler<NodeTurn>>, Queue)>,
+    /// What both of them handle, numbered.
+    pub(crate) operations: Operations,
     /// The paths whose candidates are peers of this scope.
     pub(crate) paths: Vec<Arc<ChannelPath>>,
     /// Whether this side only calls, as a ClientServer client does: then no peer may call it.
@@ -64,9 +65,9 @@ pub(crate) struct Inbound {
     outbound: Outbound,
     /// None for ClientServer.
     mesh: Option<MeshName>,
-    /// By the number under which peers name them.
+    /// By their numbers in `operations`.
     entries: Vec<Arc<Entry>>,
-    numbers: FxHashMap<OperationId, usize>,
+    operations: Operations,
     paths: Vec<Arc<ChannelPath>>,
     only_calls: bool,
     drops: Arc<Drops>,
@@ -151,57 +152,45 @@ fn by_packet<T>(handlers: Vec<Handler<T>>) -> Vec<(PacketName, ByKind<T>)> {
 impl Inbound {
     pub(crate) fn new(config: InboundConfig) -> Self {
         let drops = Arc::<Drops>::default();
-        let mut entries = Vec::new();
-        let mut ids = Vec::new();
+        let mut numbered = Vec::new();
+        let mut add = |channel, packet: PacketName, handlers, queue: &Queue| {
+            let number = config.operations.number_of(&OperationId::new(channel, packet.clone()));
+            let entry = Entry {
+                outbound: config.outbound.clone(),
+                packet,
+                handlers,
+                filters: config.filters.clone(),
+                mesh: config.mesh.clone(),
+                queue: queue.clone(),
+                drops: drops.clone(),
+            };
+            numbered.push((number, Arc::new(entry)));
+        };
         for (channel, handlers, queue) in config.channels {
             for (packet, kinds) in by_packet(handlers) {
-                ids.push(OperationId::new(Some(channel.clone()), packet.clone()));
-                let handlers = Handlers::Channel(channel.clone(), kinds);
-                entries.push(Arc::new(Entry {
-                    outbound: config.outbound.clone(),
+                add(
+                    Some(channel.clone()),
                     packet,
-                    handlers,
-                    filters: config.filters.clone(),
-                    mesh: config.mesh.clone(),
-                    queue: queue.clone(),
-                    drops: drops.clone(),
-                }));
+                    Handlers::Channel(channel.clone(), kinds),
+                    &queue,
+                );
             }
         }
         if let Some((mesh, handlers, queue)) = config.node {
             for (packet, kinds) in by_packet(handlers) {
-                ids.push(OperationId::new(None, packet.clone()));
-                let handlers = Handlers::Node(mesh.clone(), kinds);
-                entries.push(Arc::new(Entry {
-                    outbound: config.outbound.clone(),
-                    packet,
-                    handlers,
-                    filters: config.filters.clone(),
-                    mesh: config.mesh.clone(),
-                    queue: queue.clone(),
-                    drops: drops.clone(),
-                }));
+                add(None, packet, Handlers::Node(mesh.clone(), kinds), &queue);
             }
         }
+        numbered.sort_unstable_by_key(|(number, _)| *number);
         Self {
             outbound: config.outbound,
             mesh: config.mesh,
-            entries,
-            numbers: ids.into_iter().zip(0..).collect(),
+            entries: numbered.into_iter().map(|(_, entry)| entry).collect(),
+            operations: config.operations,
             paths: config.paths,
             only_calls: config.only_calls,
             drops,
         }
-    }
-
-    /// What is handled, in the order of its numbers: what the hello lists.
-    ///
-    /// # Errors
-    /// Where two names cannot be told apart.
-    pub(crate) fn operations(&self) -> Result<Operations, String> {
-        let mut ids: Vec<_> = self.numbers.iter().collect();
-        ids.sort_unstable_by_key(|(_, number)| **number);
-        Operations::new(ids.into_iter().map(|(id, _)| id.clone()).collect())
     }
 
     pub(crate) fn drops(&self) -> &Drops {
@@ -217,9 +206,8 @@ impl Inbound {
                     name => Some(ChannelName::new(name).ok()?),
                 };
                 let packet = PacketName::new(std::str::from_utf8(packet.of(record)).ok()?).ok()?;
-                self.numbers
-                    .get(&OperationId::new(channel, packet))
-                    .and_then(|number| self.entries.get(*number))
+                let number = self.operations.number_of(&OperationId::new(channel, packet))?;
+                self.entries.get(number as usize)
             }
         }
         .filter(|entry| matches!(entry.handlers, Handlers::Channel(..)) == call.to_channel)

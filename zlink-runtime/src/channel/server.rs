@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::id::{ChannelName, PacketName};
 use crate::limit::{DEFAULT_WEIGHT, DISPATCH_LIMIT};
+use crate::mesh::{OperationId, Operations};
 use crate::message::codec::Message;
 
 use super::context::{ChannelTurn, MessageKind, NodeTurn};
@@ -130,6 +131,23 @@ impl Server for NodeServer {
     fn add(&mut self, handler: Handler<NodeTurn>) {
         self.handlers.push(handler);
     }
+}
+
+/// What is handled, each once, in the order of its numbers: what the hello lists.
+///
+/// # Errors
+/// Where two names cannot be told apart.
+pub(crate) fn operations(channels: &[ChannelServer], node: &[NodeServer]) -> Result<Operations, String> {
+    let of_channels = channels.iter().flat_map(|server| {
+        let packets = server.handlers.iter().map(|handler| handler.packet.clone());
+        packets.map(|packet| OperationId::new(Some(server.channel.clone()), packet))
+    });
+    let of_node = node.iter().flat_map(|server| &server.handlers);
+    let of_node = of_node.map(|handler| OperationId::new(None, handler.packet.clone()));
+    let mut all: Vec<_> = of_channels.chain(of_node).collect();
+    all.sort_unstable();
+    all.dedup();
+    Operations::new(all)
 }
 
 /// Collects the handlers of a channel or of a node. Generated code uses it.

@@ -13,11 +13,8 @@ use crate::channel::{
 use crate::clock;
 use crate::error::{ConfigError, ErrorKind, StartError};
 use crate::execution::Workers;
-use crate::id::{Generation, Rid};
-use crate::limit::DESCRIPTOR_BYTES;
 use crate::location::{Blobs, HostLease};
-use crate::mesh::{Links, LinksConfig, NodeInfo, NodeState, ObjectRole, ObjectServer, Operations, ReceiveFlow, Scope};
-use crate::message::codec;
+use crate::mesh::{Links, LinksConfig, NodeInfo, ObjectRole, ReceiveFlow, Scope};
 use crate::permit::HostPermits;
 use crate::random::Random;
 use crate::spot::{Home, Shared, Spots, SpotsConfig};
@@ -27,9 +24,6 @@ use super::location::Location;
 use super::status::Sequence;
 use super::validate::{ChannelPlan, Listen, MeshPlan, validate};
 use super::{Channel, Host, HostBuilder, Inner, Mesh, MeshBuilder, Profiles, pressure, shutdown, stall};
-
-/// More than the head of a service record has.
-const HEAD_BYTES: usize = 64;
 
 /// How long a start that fails waits for the Location Store to take its records back.
 const FAILED_RELEASE: Duration = Duration::from_secs(2);
@@ -84,7 +78,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         None => None,
         Some(location) => {
             let nodes = plan.meshes.iter().filter(|mesh| mesh.automatic);
-            let nodes = nodes.map(|mesh| (Scope::Mesh(mesh.name.clone()), mesh.rid.clone()));
+            let nodes = nodes.map(|mesh| (Scope::Mesh(mesh.name.clone()), mesh.info.rid.clone()));
             let taken = Location::take(location, nodes.collect(), &random, runtime.clone()).await;
             Some(taken.map_err(|error| StartError::new(vec![error]))?)
         }
@@ -109,11 +103,10 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         ground.mistakes.push(ConfigError::new("host", problem));
     }
     let lines = OwnLines::new(ground.permits.clone());
-    let mut meshes = Vec::new();
-    let (mut mesh_paths, mut mesh_listens) = (Vec::new(), Vec::new());
+    let (mut meshes, mut mesh_paths) = (Vec::new(), Vec::new());
     let (mut published, mut searching, mut homes) = (Vec::new(), Vec::new(), Vec::new());
     for mesh in plan.meshes {
-        let rid = mesh.rid.clone();
+        let rid = mesh.info.rid.clone();
         let timeouts = timeouts(&mesh.registered);
         let connect = mesh.connect.clone();
         let max_record = mesh.registered.socket.max_message;
@@ -135,10 +128,9 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         }
         let own = OwnPeer::new(rid, &mesh.inbound, max_record, lines.clone());
         mesh_paths.push((Arc::new(path), Arc::new(own)));
-        meshes.push((mesh, connect));
-        mesh_listens.push(listen);
+        meshes.push((mesh, listen, connect));
     }
-    let (mut channels, mut channel_listens) = (Vec::new(), Vec::new());
+    let mut channels = Vec::new();
     for channel in plan.channels {
         let connect = channel.connect.clone();
         let (channel, listen) = ground.channel(channel);
@@ -146,15 +138,13 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
             published.extend(channel.server.iter().map(|(links, _)| links.clone()));
             searching.extend(channel.client.clone());
         }
-        channels.push((channel, connect));
-        channel_listens.push(listen);
+        channels.push((channel, listen, connect));
     }
-    // What would be wrong with any socket or none is known now.
     if ground.mistakes.is_empty() {
-        for ((mesh, _), listen) in meshes.iter_mut().zip(mesh_listens) {
+        for (mesh, listen, _) in &mut meshes {
             mesh.endpoint = ground.listen(&mesh.links, listen).await;
         }
-        for ((channel, _), listen) in channels.iter_mut().zip(channel_listens) {
+        for (channel, listen, _) in &mut channels {
             if let Some((links, endpoint)) = &mut channel.server {
                 *endpoint = ground.listen(links, listen).await;
             }
@@ -190,8 +180,8 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         }
         for links in meshes
             .iter()
-            .map(|(mesh, _)| &mesh.links)
-            .chain(channels.iter().flat_map(|(one, _)| one.links()))
+            .map(|(mesh, ..)| &mesh.links)
+            .chain(channels.iter().flat_map(|(one, ..)| one.links()))
         {
             links.close(Duration::ZERO).await;
         }
@@ -207,17 +197,17 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     // Everything that a peer may ask for is there: now peers may come.
     for links in meshes
         .iter()
-        .map(|(mesh, _)| &mesh.links)
-        .chain(channels.iter().flat_map(|(one, _)| one.links()))
+        .map(|(mesh, ..)| &mesh.links)
+        .chain(channels.iter().flat_map(|(one, ..)| one.links()))
     {
         links.open();
     }
-    for (mesh, connect) in &meshes {
+    for (mesh, _, connect) in &meshes {
         connect
             .iter()
             .for_each(|(endpoint, rid)| mesh.links.connect(endpoint.clone(), rid.clone()));
     }
-    for (channel, connect) in &channels {
+    for (channel, _, connect) in &channels {
         let Some(client) = &channel.client else { continue };
         connect
             .iter()
@@ -239,8 +229,8 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         flow: ground.flow,
         profiles,
         workers: Mutex::new(Some(ground.workers)),
-        meshes: meshes.into_iter().map(|(mesh, _)| mesh).collect(),
-        channels: channels.into_iter().map(|(channel, _)| channel).collect(),
+        meshes: meshes.into_iter().map(|(mesh, ..)| mesh).collect(),
+        channels: channels.into_iter().map(|(channel, ..)| channel).collect(),
         queues: ground.queues,
         tasks,
         drain_timeout,
@@ -287,47 +277,29 @@ impl Ground {
 
     fn links(
         &mut self,
-        mut info: NodeInfo,
+        info: NodeInfo,
         (budget, receive_budget): (Option<usize>, Option<usize>),
         upcall: Arc<Inbound>,
     ) -> Links {
-        let scope = info.scope.clone();
-        let place = scope.to_string();
-        match upcall.operations() {
-            Ok(operations) => info.operations = operations,
-            Err(problem) => self.mistakes.push(ConfigError::new(&place, problem)),
-        }
-        // Peers read no greater first record, so a node that describes itself in more would never be linked.
-        let problem = match codec::encode(&info.to_wire(), <[u8]>::len) {
-            _ if info.is_too_much().is_some() => info.is_too_much(),
-            Ok(bytes) if bytes + HEAD_BYTES <= DESCRIPTOR_BYTES => None,
-            Ok(bytes) => Some(format!(
-                "needs {bytes} bytes to tell peers its channels and handlers; at most {DESCRIPTOR_BYTES} are allowed"
-            )),
-            Err(error) => Some(format!("cannot be described to peers: {error}")),
-        };
-        self.mistakes
-            .extend(problem.map(|problem| ConfigError::new(place, problem)));
         let links = Links::new(LinksConfig {
-            info,
             transport: self.transport.clone(),
             permits: self.permits.clone(),
             // Over the links of a client only answers come.
-            flow: Some(self.flow.clone()).filter(|_| !matches!(scope, Scope::ChannelClient(_))),
+            flow: Some(self.flow.clone()).filter(|_| !info.scope.is_channel_client()),
             budget: budget.unwrap_or(self.link_budget),
             receive_budget,
             upcall,
             runtime: self.runtime.clone(),
             random: self.random.clone(),
+            info,
         });
         self.begun.0.push(links.clone());
         links
     }
 
     /// Binds; a failure is a mistake like the others, and the endpoint that was asked for stands in.
-    async fn listen(&mut self, links: &Links, listen: Listen) -> Endpoint {
-        let advertise = listen.advertise;
-        let told = |bound: &Endpoint| match &advertise {
+    async fn listen(&mut self, links: &Links, listen: &Listen) -> Endpoint {
+        let told = |bound: &Endpoint| match &listen.advertise {
             Some(host) => bound.with_host(host).unwrap_or_else(|_| bound.clone()),
             None => bound.clone(),
         };
@@ -339,7 +311,7 @@ impl Ground {
                     scope => format!("client_server {:?}", scope.name()),
                 };
                 self.mistakes.push(ConfigError::new(place, error.to_string()));
-                listen.endpoint
+                listen.endpoint.clone()
             }
         }
     }
@@ -348,18 +320,13 @@ impl Ground {
     fn mesh(&mut self, plan: MeshPlan) -> (Mesh, Listen) {
         let MeshPlan {
             name,
-            rid,
+            info,
             listen,
             registered,
             automatic,
             ..
         } = plan;
         let (timeouts, budgets) = (timeouts(&registered), registered.socket.budgets());
-        let channels: Vec<_> = registered
-            .servers
-            .iter()
-            .map(|one| (one.channel.clone(), weight(one)))
-            .collect();
         let mut paths = Vec::new();
         for channel in registered
             .servers
@@ -395,23 +362,10 @@ impl Ground {
             mesh: Some(name.clone()),
             channels: served,
             node,
+            operations: info.operations.clone(),
             paths,
             only_calls: false,
         }));
-        let info = NodeInfo {
-            scope: Scope::Mesh(name.clone()),
-            rid,
-            generation: Generation::drawn(&self.random),
-            revision: 1,
-            role: registered.role,
-            channels: sorted(channels),
-            endpoint: String::new(),
-            security_identity: registered.socket.security_identity,
-            max_message: registered.socket.max_message,
-            state: NodeState::Serving,
-            operations: Operations::default(),
-            objects: registered.objects.published(),
-        };
         let mesh = Mesh {
             name,
             links: self.links(info, budgets, inbound.clone()),
@@ -427,30 +381,15 @@ impl Ground {
     fn channel(&mut self, plan: ChannelPlan) -> (Channel, Listen) {
         let ChannelPlan {
             name,
+            server,
+            client,
             listen,
-            max_message,
             registered,
             automatic,
             ..
         } = plan;
-        let (random, budgets) = (self.random.clone(), registered.socket.budgets());
-        let info = |scope: Scope, prefix: &str, channels| {
-            Rid::drawn(prefix, &random).map(|rid| NodeInfo {
-                scope,
-                rid,
-                generation: Generation::drawn(&random),
-                revision: 1,
-                role: ObjectRole::None,
-                channels,
-                endpoint: String::new(),
-                security_identity: registered.socket.security_identity.clone(),
-                max_message,
-                state: NodeState::Serving,
-                operations: Operations::default(),
-                objects: ObjectServer::default(),
-            })
-        };
-        let inbound = |ground: &Self, channels: Vec<_>, paths| {
+        let budgets = registered.socket.budgets();
+        let inbound = |ground: &Self, info: &NodeInfo, channels: Vec<_>, paths| {
             Arc::new(Inbound::new(InboundConfig {
                 outbound: ground.outbound.clone(),
                 filters: ground.filters.clone(),
@@ -458,36 +397,27 @@ impl Ground {
                 only_calls: channels.is_empty(),
                 channels,
                 node: None,
+                operations: info.operations.clone(),
                 paths,
             }))
         };
-        let (mut server, mut taking) = (None, None);
-        if let Some(registration) = registered.servers.into_iter().next() {
-            let channels = vec![(name.clone(), weight(&registration))];
+        let registration = registered.servers.into_iter().next();
+        let (server, taking) = server.zip(registration).map_or((None, None), |(info, registration)| {
             let queue = self.queue(registration.dispatch_limit, ErrorKind::Rejected);
-            let inbound = inbound(self, vec![(name.clone(), registration.handlers, queue)], Vec::new());
-            if let Ok(info) = info(Scope::ChannelServer(name.clone()), "server", channels) {
-                taking = Some(inbound.clone());
-                server = Some((self.links(info, budgets, inbound), listen.endpoint.clone()));
-            }
-        }
-        let client = if registered.clients.is_empty() {
-            self.path(ChannelPath::new(
-                name.clone(),
-                PathKind::ServerOnly,
-                Timeouts::default(),
-            ));
-            None
-        } else {
-            let path = self.path(ChannelPath::new(
-                name.clone(),
-                PathKind::ClientServer { searches: automatic },
-                Timeouts::default(),
-            ));
-            let inbound = inbound(self, Vec::new(), vec![path]);
-            let info = info(Scope::ChannelClient(name.clone()), "client", Vec::new());
-            info.ok().map(|info| self.links(info, budgets, inbound))
+            let served = vec![(name.clone(), registration.handlers, queue)];
+            let inbound = inbound(self, &info, served, Vec::new());
+            let links = self.links(info, budgets, inbound.clone());
+            (Some((links, listen.endpoint.clone())), Some(inbound))
+        });
+        let kind = match client {
+            Some(_) => PathKind::ClientServer { searches: automatic },
+            None => PathKind::ServerOnly,
         };
+        let path = self.path(ChannelPath::new(name.clone(), kind, Timeouts::default()));
+        let client = client.map(|info| {
+            let inbound = inbound(self, &info, Vec::new(), vec![path]);
+            self.links(info, budgets, inbound)
+        });
         let channel = Channel {
             name,
             server,
@@ -505,16 +435,6 @@ fn timeouts(mesh: &MeshBuilder) -> Timeouts {
         request: mesh.request_timeout,
         send: mesh.send_timeout,
     }
-}
-
-fn weight(server: &ChannelServer) -> u16 {
-    // The plan has checked it.
-    u16::try_from(server.weight).unwrap_or(u16::MAX)
-}
-
-fn sorted<T: Ord>(mut list: Vec<T>) -> Vec<T> {
-    list.sort_unstable();
-    list
 }
 
 impl Channel {

@@ -8,14 +8,14 @@ use crate::clock;
 use crate::error::ConfigError;
 use crate::id::{ChannelName, MAX_ID_BYTES, MeshName, Rid};
 use crate::limit::{LEAST_MESSAGE_BYTES, MAX_WEIGHT, MIN_RECEIVE_BUDGET_BYTES, PAYLOAD_BYTES, WORKERS};
-use crate::mesh::ObjectRole;
+use crate::mesh::{NodeInfo, ObjectRole};
 use crate::permit::PermitLimits;
 use crate::random::Random;
 use crate::transport::{Endpoint, InvalidEndpoint};
 
 use super::location::LocationPlan;
 use super::socket::SocketOptions;
-use super::{ClientServerBuilder, HostBuilder, MeshBuilder};
+use super::{ClientServerBuilder, HostBuilder, MeshBuilder, describe};
 
 /// Mistakes, each with its place.
 pub(super) struct Mistakes(pub(super) Vec<ConfigError>);
@@ -26,7 +26,7 @@ impl Mistakes {
     }
 
     /// The value, or its error as a mistake.
-    fn check<T, E: ToString>(&mut self, place: &str, result: Result<T, E>) -> Option<T> {
+    pub(super) fn check<T, E: ToString>(&mut self, place: &str, result: Result<T, E>) -> Option<T> {
         result.map_err(|error| self.add(place, error)).ok()
     }
 }
@@ -34,7 +34,8 @@ impl Mistakes {
 /// A MeshNode whose registration is right.
 pub(super) struct MeshPlan {
     pub(super) name: MeshName,
-    pub(super) rid: Rid,
+    /// What it tells its peers.
+    pub(super) info: NodeInfo,
     /// What made RIDs of it begin with.
     pub(super) rid_prefix: String,
     pub(super) listen: Listen,
@@ -49,7 +50,10 @@ pub(super) struct ChannelPlan {
     pub(super) name: ChannelName,
     pub(super) listen: Listen,
     pub(super) connect: Vec<(Endpoint, Option<Rid>)>,
-    pub(super) max_message: usize,
+    /// What its server tells its clients, where this host serves it.
+    pub(super) server: Option<NodeInfo>,
+    /// What its client tells its servers, where this host calls it.
+    pub(super) client: Option<NodeInfo>,
     /// Whether it is found, and finds others, through the Location Store.
     pub(super) automatic: bool,
     pub(super) registered: ClientServerBuilder,
@@ -116,7 +120,7 @@ pub(super) fn validate(host: HostBuilder) -> Result<Plan, Vec<ConfigError>> {
     let channels: Vec<_> = host
         .channels
         .into_iter()
-        .filter_map(|one| channel_plan(one, store, &mut mistakes))
+        .filter_map(|one| channel_plan(one, store, &host.random, &mut mistakes))
         .collect();
     // Only there can a turn send to an object of its own host.
     let has_own = |mesh: &MeshPlan| !mesh.registered.node.is_empty() || mesh.registered.role == ObjectRole::Server;
@@ -268,9 +272,10 @@ fn mesh_plan(mesh: MeshBuilder, store: bool, random: &Random, mistakes: &mut Mis
         Some(listen) => listen_plan(&place, (listen, automatic), mesh.socket.advertise.as_deref(), mistakes),
     };
     let connect = connect_plan(&place, &mesh.socket.connect, mistakes);
+    let info = describe::mesh(&place, (name.clone(), rid), &mesh, random, mistakes);
     Some(MeshPlan {
         name: name?,
-        rid: rid?,
+        info: info?,
         rid_prefix,
         listen: listen?,
         connect: connect?,
@@ -279,7 +284,12 @@ fn mesh_plan(mesh: MeshBuilder, store: bool, random: &Random, mistakes: &mut Mis
     })
 }
 
-fn channel_plan(channel: ClientServerBuilder, store: bool, mistakes: &mut Mistakes) -> Option<ChannelPlan> {
+fn channel_plan(
+    channel: ClientServerBuilder,
+    store: bool,
+    random: &Random,
+    mistakes: &mut Mistakes,
+) -> Option<ChannelPlan> {
     let names: Vec<_> = channel
         .servers
         .iter()
@@ -349,16 +359,13 @@ fn channel_plan(channel: ClientServerBuilder, store: bool, mistakes: &mut Mistak
         mistakes,
     );
     let connect = connect_plan(&place, &channel.socket.connect, mistakes);
-    let max_message = if channel.socket.max_message == 0 {
-        PAYLOAD_BYTES
-    } else {
-        channel.socket.max_message
-    };
+    let (server, client) = describe::channel(&place, &name, &channel, random, mistakes);
     Some(ChannelPlan {
         name,
         listen: listen?,
         connect: connect?,
-        max_message,
+        server,
+        client,
         automatic,
         registered: channel,
     })

@@ -62,7 +62,7 @@ impl fmt::Display for Scope {
 }
 
 /// Something that can be sent or requested: a packet of a channel, or of the node itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct OperationId {
     hash: u64,
     channel: Option<ChannelName>,
@@ -103,12 +103,6 @@ impl OperationId {
     }
 }
 
-impl std::hash::Hash for OperationId {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        state.write_u64(self.hash);
-    }
-}
-
 /// What a receiver handles, by number. The number is what travels.
 ///
 /// Peers choose the names, so it is an ordered list and no hash table: however they are chosen, a look-up takes the same
@@ -142,10 +136,23 @@ impl Operations {
     /// The number of an operation, from its names and their hashes.
     pub(crate) fn number(&self, channel: Option<&Hashed<ChannelName>>, packet: &str, packet_hash: u64) -> Option<u32> {
         let hash = joint_hash(channel.map(|channel| channel.hash), packet_hash);
+        let channel = channel.map(|channel| channel.name.as_str());
+        self.of_hash(hash)
+            .filter(|(_, one)| one.is(channel, packet))
+            .map(|(number, _)| number)
+    }
+
+    /// The same of an operation that is known as such.
+    pub(crate) fn number_of(&self, operation: &OperationId) -> Option<u32> {
+        self.of_hash(operation.hash)
+            .filter(|(_, one)| *one == operation)
+            .map(|(number, _)| number)
+    }
+
+    fn of_hash(&self, hash: u64) -> Option<(u32, &OperationId)> {
         let at = self.numbers.binary_search_by_key(&hash, |(hash, _)| *hash);
         let (_, number) = self.numbers.get(at.ok()?)?;
-        let channel = channel.map(|channel| channel.name.as_str());
-        self.list.get(*number as usize)?.is(channel, packet).then_some(*number)
+        Some((*number, self.list.get(*number as usize)?))
     }
 }
 

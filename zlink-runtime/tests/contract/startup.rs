@@ -459,31 +459,39 @@ impl Transport for Slow {
     }
 }
 
-/// A node that no peer could ever admit, for what it would say of itself, is a mistake like others.
+/// A node that no peer could ever admit, for what it would say of itself, is a mistake like others, told with the others.
 ///
 /// REQ: NET-1001, NET-1006
 #[tokio::test]
-async fn what_a_node_says_of_itself_is_checked_before_a_socket_opens() {
-    let first = format!("tcp://127.0.0.1:{}", free_port());
-    let slow = Slow {
-        inner: LinkTransport::new(LinkConfig::default()),
-        endpoint: first.clone(),
-        // Nobody lets the first one be bound.
-        go: Arc::new(Semaphore::new(0)),
-    };
-    let serves = |mesh: MeshBuilder| {
-        (0..4097).fold(mesh, |mesh, at| {
-            let name = ChannelName::new(format!("channel-{at}")).unwrap();
+async fn what_a_node_says_of_itself_is_checked_with_everything_else() {
+    let serve = |mesh: MeshBuilder, letter: &str, channels: usize, pad: usize| {
+        (0..channels).fold(mesh, |mesh, at| {
+            let name = ChannelName::new(format!("{at:04}{}", letter.repeat(pad))).unwrap();
             mesh.serve(orders_server(desk()).on(name))
         })
     };
     let builder = Host::builder()
-        .mesh("shop", |m| m.listen(&first))
-        .mesh("depot", |m| serves(m.listen(ANY)))
-        .transport(slow);
+        .mesh("", |m| serve(m.listen(ANY), "a", 4097, 1))
+        .mesh("depot", |m| serve(m.listen(ANY), "b", 2000, 251))
+        .mesh("small", |m| serve(m.listen(ANY).max_message(4096), "c", 20, 251))
+        .client_server(|c| c)
+        .mesh("wild", |m| m.listen("tcp://*:0"));
     let error = soon("the failure", refused(builder)).await;
-    assert_eq!(error.mistakes().len(), 1, "{error}");
-    assert!(error.to_string().contains("lists 4097 channels"), "{error}");
+    let text = error.to_string();
+    for told in [
+        "lists 4097 channels",
+        "bytes to tell peers its channels and handlers",
+        "bytes to tell of its channels",
+        "has no role",
+        "listens on every address",
+    ] {
+        assert!(text.contains(told), "{told:?} in {text}");
+    }
+    assert_eq!(
+        error.mistakes().len(),
+        6,
+        "each once, and the mesh without a name: {text}"
+    );
 }
 
 /// REQ: NET-1001, NET-1003

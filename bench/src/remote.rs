@@ -3,6 +3,7 @@
 pub mod grpc;
 mod raw;
 mod rpc;
+mod spot;
 mod zlink;
 
 use std::future::Future;
@@ -53,6 +54,7 @@ pub fn serve(peer: &str, mode: Mode) -> Result<(), Failure> {
         "tarpc" => serve_as::<rpc::Rpc>(mode),
         "zlink" => serve_as::<zlink::ClientServer>(mode),
         "mesh" => serve_as::<zlink::Mesh>(mode),
+        "spot" => serve_as::<spot::Spot>(mode),
         _ => Err(format!("no peer {peer:?}").into()),
     }
 }
@@ -80,9 +82,11 @@ pub fn drive(peer: &str, mode: Mode, part: &str, effort: Effort) -> Result<(), F
         ("remote", "tarpc") => requests::<rpc::Rpc>(peer, mode, effort),
         ("remote", "zlink") => requests::<zlink::ClientServer>(peer, mode, effort),
         ("remote", "mesh") => requests::<zlink::Mesh>(peer, mode, effort),
+        ("remote", "spot") => requests::<spot::Spot>(peer, mode, effort),
         ("oneway", "raw") => sends::<raw::Raw>(peer, mode, effort),
         ("oneway", "zlink") => sends::<zlink::ClientServer>(peer, mode, effort),
         ("oneway", "mesh") => sends::<zlink::Mesh>(peer, mode, effort),
+        ("oneway", "spot") => sends::<spot::Spot>(peer, mode, effort),
         _ => Err(format!("no {part:?} of peer {peer:?}").into()),
     }
 }

@@ -38,7 +38,7 @@ zlink-bench codec [--full]
 zlink-bench micro [--full]
 zlink-bench owners [--full]
 zlink-bench instructions
-zlink-bench in-process PART COUNT TASKS                  parts: remote oneway";
+zlink-bench in-process PART COUNT TASKS                  parts: remote oneway spot-request spot-send spot-cold";
 
 fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -54,6 +54,9 @@ fn main() -> Result<(), Failure> {
         ["micro"] => micro::measure(effort),
         ["owners"] => owners::measure(effort),
         ["instructions"] => instructions::report(),
+        ["in-process", part, count, tasks] if part.starts_with("spot-") => {
+            spots::in_process(part, count.parse()?, tasks.parse()?)
+        }
         ["in-process", part, count, tasks] => remote::in_process(part, count.parse()?, tasks.parse()?),
         _ => Err(USAGE.into()),
     }

@@ -8,7 +8,7 @@ mod route;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use zlink_runtime::location::StoreSource;
+use zlink_runtime::location::{BootClock, MemoryStore, StoreSource};
 use zlink_runtime::prelude::*;
 use zlink_runtime::{Created, HostBuilder, ObjectServerBuilder};
 
@@ -103,6 +103,42 @@ pub fn measure(arguments: &[&str], effort: Effort) -> Result<(), Failure> {
         ["route"] => route::measure(effort),
         _ => Err(format!("nothing of Spots is named {arguments:?}").into()),
     }
+}
+
+/// Calls to Spots of one thread, so that a tool can count every instruction of one.
+pub fn in_process(part: &str, count: usize, tasks: usize) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        // The system's clock is asked in a way that valgrind does not know.
+        let host = host(MemoryStore::new()).boot_clock(BootClock::of_tokio()).start().await?;
+        if part == "spot-cold" {
+            return cold::begin(&schema::item_spots(&host), "item", count).await;
+        }
+        let cells = schema::cell_spots(&host);
+        cells.get_or_create("cell", Nothing::default()).await?;
+        let calls = (0..tasks).map(|_| {
+            let (cell, request) = (cells.of("cell"), part == "spot-request");
+            tokio::spawn(async move {
+                for _ in 0..count / tasks {
+                    if request {
+                        cell.ask(message()).await?;
+                    } else {
+                        cell.put(Blob::default()).await?;
+                    }
+                }
+                Ok::<_, Failure>(())
+            })
+        });
+        for call in calls.collect::<Vec<_>>() {
+            call.await??;
+        }
+        let taken = cells.of("cell").taken(Nothing::default()).await?.value;
+        match part {
+            "spot-send" if taken != (count / tasks * tasks) as u64 => Err(format!("{taken} sends were taken").into()),
+            "spot-send" | "spot-request" => Ok(()),
+            _ => Err(format!("no part {part:?}").into()),
+        }
+    })
 }
 
 fn message() -> Move {

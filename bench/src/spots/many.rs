@@ -97,7 +97,7 @@ async fn records(store: &MemoryStore) -> Result<Memory, Failure> {
         let Scanned::Page(page) = store.scan(&scan).await? else { return Err("the scan has no page".into()) };
         for (key, stored) in page.entries {
             // What is alike in memory must not be the same memory.
-            let key = Key::new(key.as_str().to_owned())?;
+            let key = Key::new(key.as_str())?;
             let put =
                 Mutation::Put { key, value: stored.value.to_vec().into(), retention: stored.expiry.map(|_| HOUR) };
             let Written::Applied { .. } = copy.write(&Batch::new(Vec::new(), vec![put])?).await? else {

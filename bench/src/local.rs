@@ -108,7 +108,7 @@ pub fn measure(peer: &str, part: &str, threads: &str, effort: Effort) -> Result<
 }
 
 fn messages<P: Peer>(runtime: &Runtime, threads: &str, effort: Effort) -> Result<(), Failure> {
-    let total = effort.pick(1_000_000, 200_000);
+    let total = effort.pick(1_000_000, 100_000);
     let bounded = Mailbox::Bounded(1_024);
     let cases = [
         ("tell 1 → 1", 1, 1, Mailbox::Open),

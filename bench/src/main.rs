@@ -36,7 +36,7 @@ zlink-bench spots many COUNT [--full]
 zlink-bench spots route [--full]
 zlink-bench codec [--full]
 zlink-bench micro [--full]
-zlink-bench owners [--full]
+zlink-bench owners PART [--full]                         parts: idle told
 zlink-bench instructions
 zlink-bench in-process PART COUNT TASKS                  parts: remote oneway spot-request spot-send spot-cold";
 
@@ -52,7 +52,7 @@ fn main() -> Result<(), Failure> {
         ["spots", what @ ..] => spots::measure(what, effort),
         ["codec"] => codec::measure(effort),
         ["micro"] => micro::measure(effort),
-        ["owners"] => owners::measure(effort),
+        ["owners", part] => owners::measure(part, effort),
         ["instructions"] => instructions::report(),
         ["in-process", part, count, tasks] if part.starts_with("spot-") => {
             spots::in_process(part, count.parse()?, tasks.parse()?)

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use tokio::runtime::Builder;
+use tokio::runtime::{Builder, Runtime};
 use zlink_runtime::bench::Objects;
 
 use crate::Failure;
@@ -12,11 +12,18 @@ use crate::sample::{Effort, emit};
 /// Permits that a sender takes at once.
 const BATCH: u32 = 64;
 
-/// One round.
-pub fn measure(effort: Effort) -> Result<(), Failure> {
+/// One round of a part; each is a process, as what a million of them leave in the heap is not for the other.
+pub fn measure(part: &str, effort: Effort) -> Result<(), Failure> {
     let alone = Builder::new_current_thread().build()?;
+    match part {
+        "idle" => alone.block_on(idle(1_000_000)),
+        "told" => told(&alone, effort),
+        _ => Err(format!("no part {part:?} of owners").into()),
+    }
+}
+
+fn told(alone: &Runtime, effort: Effort) -> Result<(), Failure> {
     let several = Builder::new_multi_thread().worker_threads(2).build()?;
-    alone.block_on(idle(effort.pick(1_000_000, 100_000)))?;
     for (to, messages) in [(1, effort.pick(10_000_000, 2_000_000)), (1_000, effort.pick(10_000_000, 2_000_000))] {
         let rate = alone.block_on(through(to, 1, 1, messages))?;
         emit(&format!("owners, 1 → {to}"), "zlink, one thread", "M/s", rate);

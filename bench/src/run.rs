@@ -50,7 +50,9 @@ fn round(parts: &[&str], effort: Effort) -> Vec<Vec<&'static str>> {
     }
     jobs.extend(parts.contains(&"codec").then(|| vec!["codec"]));
     jobs.extend(parts.contains(&"micro").then(|| vec!["micro"]));
-    jobs.extend(parts.contains(&"owners").then(|| vec!["owners"]));
+    if parts.contains(&"owners") {
+        jobs.extend([vec!["owners", "idle"], vec!["owners", "told"]]);
+    }
     jobs
 }
 

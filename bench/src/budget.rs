@@ -16,8 +16,28 @@ pub enum Bound {
 /// The column that is judged, and its bound.
 pub type Budget = (&'static str, Bound);
 
-/// The budgets of a table.
-pub fn of(table: &str) -> Vec<Budget> {
+/// The budgets of a row of ours.
+pub fn of(table: &str, row: &str) -> Vec<Budget> {
+    match row {
+        "zlink Spot" => of_remote_spots(table),
+        _ if is_ours(row) => of_table(table),
+        _ => Vec::new(),
+    }
+}
+
+/// Calls to a Spot by its ID, beside those to a channel of the same mesh.
+fn of_remote_spots(table: &str) -> Vec<Budget> {
+    use Bound::{AtLeastOf, AtMostOf};
+    if table.starts_with("send ") {
+        return of_table(table);
+    }
+    if table.ends_with(" x1") {
+        return vec![("p50 µs", AtMostOf(1.0 / 0.9, "zlink RouteMesh"))];
+    }
+    vec![("k/s", AtLeastOf(0.9, "zlink RouteMesh"))]
+}
+
+fn of_table(table: &str) -> Vec<Budget> {
     use Bound::{AtLeast, AtLeastOf, AtMost, AtMostOf, BestPeer};
     match table {
         "request 64 B 1cpu x1" | "request 64 B 2cpu x1" => {
@@ -33,13 +53,29 @@ pub fn of(table: &str) -> Vec<Budget> {
         "request 64 B 2cpu x1024" => vec![("k/s", BestPeer(4.0))],
         "request 1 KiB 1cpu x64" => vec![("k/s", AtLeastOf(3.0, "tarpc")), ("k/s", AtLeastOf(10.0, "tonic + prost"))],
         "send 64 B 1cpu" | "send 64 B 2cpu" | "send 64 B split" => vec![("M/s", AtLeast(3.0))],
+        "local tell 1 → 1, one thread"
+        | "local tell 1 → 1, two threads"
+        | "local tell 1 → 1, at most 1,024 wait, one thread"
+        | "local tell 1 → 1, at most 1,024 wait, two threads"
+        | "local tell 4 → 1, two threads" => {
+            vec![("M/s", AtLeastOf(2.0, "kameo")), ("M/s", AtLeastOf(1.5, "ractor"))]
+        }
+        "local tell 1 → 1,000, one thread" | "local tell 1 → 1,000, two threads" => {
+            vec![("M/s", AtLeastOf(1.5, "ractor"))]
+        }
+        "local request x1, one thread" | "local request x1, two threads" => vec![("p50 ns", AtMostOf(1.0, "kameo"))],
+        "local request x64, one thread" | "local request x64, two threads" => vec![("M/s", AtLeastOf(1.5, "ractor"))],
+        "spots, idle and called" => vec![("bytes each", AtMost(600.0))],
+        "cold activation, memory" => vec![("k/s", AtLeast(100.0))],
+        "cold activation, SQLite" | "cold activation, Redis" => vec![("k/s", AtLeast(5.0))],
         "codec encode" => vec![("ns", AtMostOf(1.05, "flatbuffers official"))],
+        "codec decode" => vec![("ns", AtMostOf(0.75, "prost"))],
         "micro permits, alone" => vec![("ns", AtMost(60.0))],
         "micro permits, 4 threads" => vec![("ns", AtMost(200.0))],
         "micro select-one" => vec![("ns", AtMost(25.0))],
+        "micro cached route" => vec![("ns", AtMost(60.0))],
         "owners, idle" => vec![("bytes each", AtMost(600.0))],
         "owners, 1 → 1" => vec![("M/s", AtLeast(10.0))],
-        "codec decode" => vec![("ns", AtMostOf(0.75, "prost"))],
         _ => Vec::new(),
     }
 }
@@ -55,4 +91,5 @@ pub fn is_ours(row: &str) -> bool {
 }
 
 /// The row that all others of a table are compared with, rather than a peer.
-pub const FLOORS: [&str; 2] = ["raw TCP", "flatbuffers official"];
+pub const FLOORS: [&str; 5] =
+    ["raw TCP", "flatbuffers official", "tokio mpsc + task", "the store alone", "zlink, 1,000 Spots"];

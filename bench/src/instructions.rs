@@ -11,22 +11,28 @@ use std::process::{Command, Stdio};
 
 use crate::Failure;
 
-/// What is counted, and how many of it.
-const LOADS: [(&str, u64); 2] = [("remote", 30_000), ("oneway", 32_000)];
+/// What is counted, how many of it, and what that is called.
+const LOADS: [(&str, u64, &str); 5] = [
+    ("remote", 30_000, "a request and its reply"),
+    ("oneway", 32_000, "a one-way send"),
+    ("spot-request", 30_000, "a request to a local Spot"),
+    ("spot-send", 32_000, "a send to a local Spot"),
+    ("spot-cold", 10_000, "a Spot's first request"),
+];
 /// Tasks at once.
 const TASKS: u64 = 64;
 
 /// Instructions by part.
 type Counts = HashMap<String, u64>;
 
-/// Counts both loads and prints one table.
+/// Counts all loads and prints one table.
 pub fn report() -> Result<(), Failure> {
     let valgrind = Command::new("valgrind").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     if !valgrind.is_ok_and(|status| status.success()) {
         return Err("valgrind is missing: install it and run this again; nothing else is needed".into());
     }
     let mut columns = Vec::new();
-    for (part, count) in LOADS {
+    for (part, count, _) in LOADS {
         eprintln!("counting {count} × {part}");
         columns.push((count, count_load(part, count)?));
     }
@@ -125,8 +131,8 @@ fn table(columns: &[(u64, Counts)]) -> String {
     parts.dedup();
     let each = |part: &str, (count, counts): &(u64, Counts)| counts.get(part).copied().unwrap_or_default() / count;
     parts.sort_by_key(|part| std::cmp::Reverse(columns.first().map_or(0, |column| each(part, column))));
-    let mut text =
-        String::from("| instructions, both sides | a request and its reply | a one-way send |\n|---|---:|---:|\n");
+    let heads = LOADS.map(|(_, _, head)| head).join(" | ");
+    let mut text = format!("| instructions, both sides | {heads} |\n|---|{}\n", "---:|".repeat(LOADS.len()));
     let mut row = |part: &str, figures: Vec<u64>| {
         let figures: Vec<_> = figures.iter().map(u64::to_string).collect();
         // Writing to a String cannot fail.

@@ -1,22 +1,29 @@
 //! Owners with a state, within one process: what an idle one takes, and how fast many of them are.
 
-use std::fs;
 use std::time::Instant;
 
-use tokio::runtime::Builder;
+use tokio::runtime::{Builder, Runtime};
 use zlink_runtime::bench::Objects;
 
 use crate::Failure;
+use crate::memory::{Memory, Running};
 use crate::sample::{Effort, emit};
 
 /// Permits that a sender takes at once.
 const BATCH: u32 = 64;
 
-/// One round.
-pub fn measure(effort: Effort) -> Result<(), Failure> {
+/// One round of a part; each is a process, as what a million of them leave in the heap is not for the other.
+pub fn measure(part: &str, effort: Effort) -> Result<(), Failure> {
     let alone = Builder::new_current_thread().build()?;
+    match part {
+        "idle" => alone.block_on(idle(1_000_000)),
+        "told" => told(&alone, effort),
+        _ => Err(format!("no part {part:?} of owners").into()),
+    }
+}
+
+fn told(alone: &Runtime, effort: Effort) -> Result<(), Failure> {
     let several = Builder::new_multi_thread().worker_threads(2).build()?;
-    alone.block_on(idle(effort.pick(1_000_000, 100_000)))?;
     for (to, messages) in [(1, effort.pick(10_000_000, 2_000_000)), (1_000, effort.pick(10_000_000, 2_000_000))] {
         let rate = alone.block_on(through(to, 1, 1, messages))?;
         emit(&format!("owners, 1 → {to}"), "zlink, one thread", "M/s", rate);
@@ -26,22 +33,9 @@ pub fn measure(effort: Effort) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Resident bytes of this process.
-fn resident() -> Result<f64, Failure> {
-    let status = fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("status has no VmRSS")?;
-    let kilobytes: f64 = line.trim().trim_end_matches(" kB").parse()?;
-    Ok(kilobytes * 1024.0)
-}
-
-/// Threads of this process.
-fn threads() -> Result<usize, Failure> {
-    Ok(fs::read_dir("/proc/self/task")?.count())
-}
-
 /// Owners that have each handled a message and wait.
 async fn idle(count: usize) -> Result<(), Failure> {
-    let (before, threads_before) = (resident()?, threads()?);
+    let (before, running) = (Memory::now()?, Running::now()?);
     let objects = Objects::new(count, 1, 10_000);
     let mut sender = objects.sender();
     for to in 0..count {
@@ -51,13 +45,10 @@ async fn idle(count: usize) -> Result<(), Failure> {
         }
     }
     drained(&objects, count as u64).await?;
-    let bytes = (resident()? - before) / count as f64;
+    let bytes = before.grown()?.resident / count as f64;
     emit("owners, idle", "zlink, state of 16 bytes included", "bytes each", bytes);
-    let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
-    if threads()? != threads_before || tasks > 1 {
-        return Err(format!("{tasks} tasks and {} threads for {count} idle owners", threads()?).into());
-    }
-    Ok(())
+    // The one that runs them.
+    running.and_tasks(1).is_all(count)
 }
 
 /// Millions of messages a second, from `from` senders to `to` owners.

@@ -3,6 +3,7 @@
 pub mod grpc;
 mod raw;
 mod rpc;
+mod spot;
 mod zlink;
 
 use std::future::Future;
@@ -53,6 +54,7 @@ pub fn serve(peer: &str, mode: Mode) -> Result<(), Failure> {
         "tarpc" => serve_as::<rpc::Rpc>(mode),
         "zlink" => serve_as::<zlink::ClientServer>(mode),
         "mesh" => serve_as::<zlink::Mesh>(mode),
+        "spot" => serve_as::<spot::Spot>(mode),
         _ => Err(format!("no peer {peer:?}").into()),
     }
 }
@@ -80,9 +82,11 @@ pub fn drive(peer: &str, mode: Mode, part: &str, effort: Effort) -> Result<(), F
         ("remote", "tarpc") => requests::<rpc::Rpc>(peer, mode, effort),
         ("remote", "zlink") => requests::<zlink::ClientServer>(peer, mode, effort),
         ("remote", "mesh") => requests::<zlink::Mesh>(peer, mode, effort),
+        ("remote", "spot") => requests::<spot::Spot>(peer, mode, effort),
         ("oneway", "raw") => sends::<raw::Raw>(peer, mode, effort),
         ("oneway", "zlink") => sends::<zlink::ClientServer>(peer, mode, effort),
         ("oneway", "mesh") => sends::<zlink::Mesh>(peer, mode, effort),
+        ("oneway", "spot") => sends::<spot::Spot>(peer, mode, effort),
         _ => Err(format!("no {part:?} of peer {peer:?}").into()),
     }
 }
@@ -105,6 +109,10 @@ fn requests<P: Peer>(peer: &str, mode: Mode, effort: Effort) -> Result<(), Failu
         let caller = P::connect(&server.address).await?;
         for in_flight in IN_FLIGHT {
             for (size, bytes) in SIZES {
+                // What has no budget is left to the full set.
+                if !effort.full && bytes != 64 && in_flight != 64 {
+                    continue;
+                }
                 let window = window(&caller, &server, in_flight, payload(bytes), effort).await?;
                 let table = format!("request {size} {} x{in_flight}", mode.name());
                 if in_flight == 1 {
@@ -186,10 +194,10 @@ async fn window<C: Caller>(
             })
         })
         .collect();
-    tokio::time::sleep(Duration::from_millis(effort.pick(150, 60))).await;
+    tokio::time::sleep(Duration::from_millis(effort.pick(150, 50))).await;
     signals.measuring.store(true, Ordering::Relaxed);
     let (begin, cpu, count) = (Instant::now(), server.cpu()?, sum());
-    tokio::time::sleep(Duration::from_millis(effort.pick(800, 250))).await;
+    tokio::time::sleep(Duration::from_millis(effort.pick(800, 160))).await;
     let (took, cpu, count) = (begin.elapsed(), server.cpu()? - cpu, sum() - count);
     signals.stop.store(true, Ordering::Relaxed);
     let mut nanoseconds = Vec::new();

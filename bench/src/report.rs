@@ -35,6 +35,9 @@ fn number(value: f64) -> String {
 
 /// A median with the smallest and the greatest value.
 fn spread(middle: f64, values: &[f64]) -> String {
+    if middle.is_nan() {
+        return "not measured".to_owned();
+    }
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     format!("{} ({}–{})", number(middle), number(least), number(most))
@@ -75,16 +78,20 @@ impl<'a> Table<'a> {
         peers.max_by(|one, other| better(one).total_cmp(&better(other)))
     }
 
-    /// A budget as text, and whether a row meets it; nothing where a row it needs is missing.
+    /// A budget as text, and whether a row meets it; nothing where it, or a row it needs, was not measured.
     fn judge(&self, row: &str, column: &str, bound: Bound) -> Option<(String, bool)> {
-        let own = median(&self.cell(row, column)?.values);
-        let of = |row: &str| Some(median(&self.cell(row, column)?.values));
+        let of = |row: &str| Some(median(&self.cell(row, column)?.values)).filter(|middle| !middle.is_nan());
+        let own = of(row)?;
         let unit = column.rsplit_once(' ').map_or(column, |(_, unit)| unit);
         Some(match bound {
             Bound::AtLeast(least) => (format!("≥ {least} {unit}"), own >= least),
             Bound::AtMost(most) => (format!("≤ {most} {unit}"), own <= most),
-            Bound::AtMostOf(most, row) => (format!("≤ {most} × {row}"), own <= most * of(row)?),
-            Bound::AtLeastOf(least, row) => (format!("≥ {least} × {row}"), own >= least * of(row)?),
+            Bound::AtMostOf(most, row) => {
+                (format!("≤ {} × {row} ({})", number(most), number(own / of(row)?)), own <= most * of(row)?)
+            }
+            Bound::AtLeastOf(least, row) => {
+                (format!("≥ {} × {row} ({})", number(least), number(own / of(row)?)), own >= least * of(row)?)
+            }
             Bound::BestPeer(times) => {
                 let peer = median(&self.best_peer(column)?.values);
                 if budget::less_is_better(column) {
@@ -97,7 +104,7 @@ impl<'a> Table<'a> {
     }
 
     fn verdicts(&self, row: &str, missed: &mut usize) -> String {
-        let budgets = budget::of(self.name).into_iter().filter(|_| budget::is_ours(row));
+        let budgets = budget::of(self.name, row).into_iter();
         let verdicts = budgets.filter_map(|(column, bound)| self.judge(row, column, bound)).map(|(text, met)| {
             *missed += usize::from(!met);
             format!("{text}: {}", if met { "ok" } else { "MISSED" })
@@ -113,7 +120,7 @@ impl<'a> Table<'a> {
         head.extend(columns.iter().map(|column| (*column).to_owned()));
         head.extend(floor.map(|floor| format!("÷ {}", floor.row)));
         head.extend(peer.map(|peer| format!("÷ {}", peer.row)));
-        let judged = !budget::of(self.name).is_empty();
+        let judged = self.rows().iter().any(|row| !budget::of(self.name, row).is_empty());
         head.extend(judged.then(|| "budget".to_owned()));
         let mut lines = vec![head];
         for row in self.rows() {

@@ -9,9 +9,12 @@ use crate::sample::{Effort, Sample, parse};
 use crate::{Failure, report};
 
 const MODES: [&str; 2] = ["1cpu", "2cpu"];
-const PEERS: [&str; 5] = ["raw", "tonic", "tarpc", "zlink", "mesh"];
+const PEERS: [&str; 6] = ["raw", "tonic", "tarpc", "zlink", "mesh", "spot"];
 const SEND_MODES: [&str; 3] = ["1cpu", "2cpu", "split"];
-const SEND_PEERS: [&str; 3] = ["raw", "zlink", "mesh"];
+const SEND_PEERS: [&str; 4] = ["raw", "zlink", "mesh", "spot"];
+const LOCAL_PEERS: [&str; 4] = ["mpsc", "kameo", "ractor", "zlink"];
+/// Stores, and the threads that use them: a store of another process is waited for, however many there are.
+const COLD: [(&str, &str); 4] = [("memory", "1"), ("memory", "2"), ("sqlite", "2"), ("redis", "2")];
 
 /// The value behind a word of the command line.
 fn option<'a>(arguments: &'a [String], name: &str) -> Option<&'a str> {
@@ -21,7 +24,7 @@ fn option<'a>(arguments: &'a [String], name: &str) -> Option<&'a str> {
 
 /// The measurements of one round, each the arguments of a process. Peers take turns, so that a slow moment of the
 /// machine hits all of them.
-fn round(parts: &[&str]) -> Vec<Vec<&'static str>> {
+fn round(parts: &[&str], effort: Effort) -> Vec<Vec<&'static str>> {
     let mut jobs = Vec::new();
     if parts.contains(&"remote") {
         for mode in MODES {
@@ -33,9 +36,23 @@ fn round(parts: &[&str]) -> Vec<Vec<&'static str>> {
             jobs.extend(SEND_PEERS.map(|peer| vec!["drive", peer, mode, "oneway"]));
         }
     }
+    if parts.contains(&"local") {
+        for threads in ["1", "2"] {
+            jobs.extend(LOCAL_PEERS.map(|peer| vec!["local", peer, "messages", threads]));
+        }
+        jobs.extend(LOCAL_PEERS.map(|peer| vec!["local", peer, "make", "2"]));
+    }
+    if parts.contains(&"spots") {
+        jobs.push(vec!["spots", "route"]);
+        jobs.extend(COLD.map(|(store, threads)| vec!["spots", "cold", store, threads]));
+        let many = effort.pick(&["1000", "100000", "1000000"][..], &["1000", "100000"]);
+        jobs.extend(many.iter().map(|count| vec!["spots", "many", count]));
+    }
     jobs.extend(parts.contains(&"codec").then(|| vec!["codec"]));
     jobs.extend(parts.contains(&"micro").then(|| vec!["micro"]));
-    jobs.extend(parts.contains(&"owners").then(|| vec!["owners"]));
+    if parts.contains(&"owners") {
+        jobs.extend([vec!["owners", "idle"], vec!["owners", "told"]]);
+    }
     jobs
 }
 
@@ -76,19 +93,21 @@ fn machine() -> String {
 const NOTES: &str = "\
 A cell is the median over the rounds (least–most). A ratio is one of medians (least–most of the rounds' own ratios). In
 every round each peer runs once, in turn. `1cpu`: both processes on one processor, one thread each; `2cpu`: tokio's
-default runtime on two processors; `split`: a thread and a processor each. CPU: of both processes, per million.
+default runtime on two processors; `split`: a thread and a processor each. CPU: of both processes, per million. `zlink Spot`
+is called by its ID through the generated client. Bytes of an idle Spot are those beyond its own state and the store's
+records, which are in the same process.
 ";
 
 pub fn run(effort: Effort, arguments: &[String]) -> Result<(), Failure> {
     let rounds: u32 = option(arguments, "--rounds").unwrap_or(effort.pick("9", "5")).parse()?;
     let parts: Vec<&str> =
-        option(arguments, "--only").unwrap_or("remote,oneway,codec,micro,owners").split(',').collect();
+        option(arguments, "--only").unwrap_or("remote,oneway,local,spots,codec,micro,owners").split(',').collect();
     let machine = machine();
     let begin = Instant::now();
     let (mut samples, mut failures) = (Vec::new(), Vec::new());
     for number in 1..=rounds {
         eprintln!("round {number} of {rounds}, {} s", begin.elapsed().as_secs());
-        for job in round(&parts) {
+        for job in round(&parts, effort) {
             match measure(&job, effort) {
                 Ok(more) => samples.extend(more),
                 Err(failure) => {

@@ -6,9 +6,11 @@ use std::fmt;
 use std::sync::Arc;
 
 mod objects;
+mod route;
 
 use crate::id::Rid;
 pub use objects::{Objects, Sender};
+pub use route::Lookup;
 
 use crate::routing::select::{Candidate, Selector};
 

@@ -105,7 +105,7 @@ impl Outbound {
     }
 
     /// Who knows the Spots; `None` where this process has no object role.
-    pub(super) fn objects(&self) -> Option<Arc<dyn Objects>> {
+    pub(crate) fn objects(&self) -> Option<Arc<dyn Objects>> {
         self.0.objects.get()?.upgrade()
     }
 

@@ -93,7 +93,8 @@ impl OwnerId {
 
 impl fmt::Display for OwnerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        let mut digits = [0; uuid::fmt::Simple::LENGTH];
+        f.write_str(uuid::Uuid::from_bytes(self.0).simple().encode_lower(&mut digits))
     }
 }
 
@@ -184,13 +185,16 @@ fn key(text: String) -> Key {
 
 /// Letters, digits, `-`, `.`, `_` and `~` stay; every other byte becomes `%` and two uppercase hexadecimal digits.
 fn encoded(bytes: &[u8]) -> String {
+    let stays = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
     let mut text = String::with_capacity(bytes.len());
-    for byte in bytes {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(byte) {
-            text.push(char::from(*byte));
-        } else {
-            text.push('%');
-            text.extend([byte >> 4, byte & 15].map(|digit| char::from(b"0123456789ABCDEF"[usize::from(digit)])));
+    // Most names are one such run.
+    for run in bytes.chunk_by(|one, next| stays(one) && stays(next)) {
+        match (run, std::str::from_utf8(run)) {
+            ([first, ..], Ok(run)) if stays(first) => text.push_str(run),
+            _ => run.iter().for_each(|byte| {
+                text.push('%');
+                text.extend([byte >> 4, byte & 15].map(|digit| char::from(b"0123456789ABCDEF"[usize::from(digit)])));
+            }),
         }
     }
     text

@@ -3,9 +3,11 @@
 //! Only a node's own host writes its counters, so what it knows of them is what they are, until a conflict tells more.
 
 use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
 use std::num::NonZeroU32;
 
 use bytes::Bytes;
+use rustc_hash::FxHashMap;
 
 use super::record::Nonce;
 use crate::error::ArgumentError;
@@ -92,7 +94,7 @@ impl Counts {
 }
 
 /// The counters that one Spot is in: of its node, and of its type there. Entry Spots are in none.
-pub(super) fn keys(node: &Rid, kind: SpotKind, of_type: &SpotType) -> Result<Option<[Key; 2]>, ArgumentError> {
+fn keys(node: &Rid, kind: SpotKind, of_type: &SpotType) -> Result<Option<[Key; 2]>, ArgumentError> {
     if kind == SpotKind::Entry {
         return Ok(None);
     }
@@ -100,6 +102,25 @@ pub(super) fn keys(node: &Rid, kind: SpotKind, of_type: &SpotType) -> Result<Opt
         name::capacity_key(node)?,
         name::type_capacity_key(node, kind, of_type)?,
     ]))
+}
+
+/// The keys of the counters that were asked for, as often as they are: those of this host's nodes and types.
+#[derive(Debug, Default)]
+pub(super) struct Named(FxHashMap<(Rid, SpotKind, SpotType), Option<[Key; 2]>>);
+
+impl Named {
+    /// As [`keys`].
+    pub(super) fn keys(
+        &mut self,
+        node: &Rid,
+        kind: SpotKind,
+        of_type: &SpotType,
+    ) -> Result<Option<[Key; 2]>, ArgumentError> {
+        Ok(match self.0.entry((node.clone(), kind, of_type.clone())) {
+            Entry::Occupied(known) => known.get().clone(),
+            Entry::Vacant(place) => place.insert(keys(node, kind, of_type)?).clone(),
+        })
+    }
 }
 
 /// What stands in the store, as far as this host knows.

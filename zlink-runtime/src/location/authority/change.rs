@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::capacity::{self, Step};
+use super::capacity::{Named, Step};
 use super::record::{Ended, Nonce, NotARecord, Reserve, SpotRecord, SpotState, Terminal};
 use crate::error::ArgumentError;
 use crate::id::SpotKind;
@@ -48,6 +48,26 @@ pub(super) enum Change {
     Acknowledge(SpotRecord, Revision),
 }
 
+/// What tells changes apart that cannot be in one batch: what each is decided by.
+#[derive(Debug)]
+pub(super) struct Keys {
+    /// Its record, or what stands for that.
+    pub(super) record: Key,
+    /// What else it depends on.
+    pub(super) other: Option<Key>,
+}
+
+impl Keys {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Key> {
+        std::iter::once(&self.record).chain(&self.other)
+    }
+
+    /// Whether none of them is among those that are taken.
+    pub(super) fn are_apart(&self, taken: &BTreeSet<Key>) -> bool {
+        !self.iter().any(|key| taken.contains(key))
+    }
+}
+
 /// What a conflict tells of one change.
 #[derive(Debug)]
 pub(super) enum Judged {
@@ -67,27 +87,29 @@ pub(super) enum Judged {
 }
 
 impl Change {
-    /// What tells changes apart that cannot be in one batch.
-    pub(super) fn keys(&self, token: Token) -> Vec<Key> {
-        match self {
-            Change::Reserve(reserve) => std::iter::once(name::spot_key(&reserve.id))
-                .chain(once(reserve))
-                .collect(),
-            Change::Commit(record, _) | Change::Abort(record, _) | Change::Preserve(record, _) => vec![record.key()],
-            Change::Delete(record) => vec![record.key()],
-            Change::Release(record, _) => vec![record.key(), record.owner.lease_key()],
-            Change::Acknowledge(record, _) => vec![token.owner.taken_key(&record.key())],
-        }
+    /// What it is decided by, where `owner` makes it.
+    pub(super) fn keys(&self, owner: OwnerId) -> Keys {
+        let (record, other) = match self {
+            Change::Reserve(reserve) => (name::spot_key(&reserve.id), once(reserve)),
+            Change::Commit(record, _)
+            | Change::Abort(record, _)
+            | Change::Preserve(record, _)
+            | Change::Delete(record) => (record.key(), None),
+            Change::Release(record, _) => (record.key(), Some(record.owner.lease_key())),
+            Change::Acknowledge(record, _) => (owner.taken_key(&record.key()), None),
+        };
+        Keys { record, other }
     }
 
     /// The counters it changes, and how.
     ///
     /// # Errors
     /// Where the names of node and type are too long for a key.
-    pub(super) fn counted(&self) -> Result<Option<([Key; 2], Step)>, ArgumentError> {
+    pub(super) fn counted(&self, named: &mut Named) -> Result<Option<([Key; 2], Step)>, ArgumentError> {
+        let mut counters = |record: &SpotRecord| named.keys(&record.node, record.kind, &record.stable_type);
         let (keys, step) = match self {
             Change::Reserve(reserve) => {
-                let keys = capacity::keys(&reserve.node, reserve.kind, &reserve.stable_type)?;
+                let keys = named.keys(&reserve.node, reserve.kind, &reserve.stable_type)?;
                 (keys, Step::Reserve(reserve.limits))
             }
             Change::Commit(record, _) => (counters(record)?, Step::Commit),
@@ -103,63 +125,62 @@ impl Change {
         Ok(keys.map(|keys| (keys, step)))
     }
 
-    /// Adds what a batch must hold for it.
+    /// Adds what a batch must hold for it, which is decided by `keys`.
     ///
     /// # Errors
     /// Where a value cannot be encoded.
     pub(super) fn batched(
         &self,
         stamp: Stamp,
+        keys: &Keys,
         conditions: &mut Vec<Condition>,
         mutations: &mut Vec<Mutation>,
     ) -> Result<(), ArgumentError> {
         let Stamp { token, nonce, .. } = stamp;
+        let key = &keys.record;
         match self {
             Change::Reserve(reserve) => {
-                let key = name::spot_key(&reserve.id);
                 // The revision is issued with the write; the value does without.
                 let value = reserve
                     .record(token.owner, token.lease, Revision::MAX)
                     .to_value(false, nonce)?;
-                conditions.push(Condition::Missing(key.clone()));
-                conditions.extend(once(reserve).map(Condition::Missing));
-                mutations.push(Mutation::put(token.owner.index_key(&key), Bytes::new()));
-                mutations.push(Mutation::put(key, value));
+                conditions.extend(keys.iter().cloned().map(Condition::Missing));
+                mutations.push(Mutation::put(token.owner.index_key(key), Bytes::new()));
+                mutations.push(Mutation::put(key.clone(), value));
             }
             Change::Commit(record, terminal) => {
                 let value = committed(record).to_value(true, nonce)?;
-                conditions.push(Condition::Version(record.key(), record.version));
-                mutations.push(Mutation::put(record.key(), value));
+                conditions.push(Condition::Version(key.clone(), record.version));
+                mutations.push(Mutation::put(key.clone(), value));
                 mutations.extend(ended(record, terminal.as_ref(), stamp)?);
             }
             Change::Preserve(record, inbox) => {
                 let value = preserved(record, inbox).to_value(true, nonce)?;
-                conditions.push(Condition::Version(record.key(), record.version));
-                mutations.push(Mutation::put(record.key(), value));
+                conditions.push(Condition::Version(key.clone(), record.version));
+                mutations.push(Mutation::put(key.clone(), value));
             }
             Change::Abort(record, terminal) => {
-                removed(record, conditions, mutations);
+                removed(record, key, conditions, mutations);
                 mutations.extend(ended(record, terminal.as_ref(), stamp)?);
             }
-            Change::Delete(record) => removed(record, conditions, mutations),
+            Change::Delete(record) => removed(record, key, conditions, mutations),
             Change::Release(record, lease) => {
-                removed(record, conditions, mutations);
-                let key = record.owner.lease_key();
+                removed(record, key, conditions, mutations);
+                let of_owner = record.owner.lease_key();
                 match lease {
                     // Its owner finds it gone, and what was taken, before it goes on.
                     Some(revision) => {
-                        conditions.push(Condition::Version(key.clone(), *revision));
-                        mutations.push(Mutation::Delete(key));
+                        conditions.push(Condition::Version(of_owner.clone(), *revision));
+                        mutations.push(Mutation::Delete(of_owner));
                     }
-                    None => conditions.push(Condition::Missing(key)),
+                    None => conditions.push(Condition::Missing(of_owner)),
                 }
-                let taken = record.owner.taken_key(&record.key());
+                let taken = record.owner.taken_key(key);
                 mutations.push(Mutation::put(taken, record.to_value(true, nonce)?));
             }
-            Change::Acknowledge(record, revision) => {
-                let key = token.owner.taken_key(&record.key());
+            Change::Acknowledge(_, revision) => {
                 conditions.push(Condition::Version(key.clone(), *revision));
-                mutations.push(Mutation::Delete(key));
+                mutations.push(Mutation::Delete(key.clone()));
             }
         }
         Ok(())
@@ -245,10 +266,6 @@ fn once(reserve: &Reserve) -> Option<Key> {
     (reserve.kind == SpotKind::User).then(|| reserve.operation.terminal_key())
 }
 
-fn counters(record: &SpotRecord) -> Result<Option<[Key; 2]>, ArgumentError> {
-    capacity::keys(&record.node, record.kind, &record.stable_type)
-}
-
 fn reserve_judged(reserve: &Reserve, record: SpotRecord, token: Token) -> Judged {
     let held_here = record.state == SpotState::Creating && (record.owner, record.lease) == (token.owner, token.lease);
     if !held_here || record.operation != reserve.operation {
@@ -282,11 +299,10 @@ fn preserved(record: &SpotRecord, inbox: &Bytes) -> SpotRecord {
     }
 }
 
-fn removed(record: &SpotRecord, conditions: &mut Vec<Condition>, mutations: &mut Vec<Mutation>) {
-    let key = record.key();
+fn removed(record: &SpotRecord, key: &Key, conditions: &mut Vec<Condition>, mutations: &mut Vec<Mutation>) {
     conditions.push(Condition::Version(key.clone(), record.version));
-    mutations.push(Mutation::Delete(record.owner.index_key(&key)));
-    mutations.push(Mutation::Delete(key));
+    mutations.push(Mutation::Delete(record.owner.index_key(key)));
+    mutations.push(Mutation::Delete(key.clone()));
 }
 
 fn ended(record: &SpotRecord, terminal: Option<&Terminal>, stamp: Stamp) -> Result<Option<Mutation>, ArgumentError> {
@@ -298,9 +314,4 @@ fn ended(record: &SpotRecord, terminal: Option<&Terminal>, stamp: Stamp) -> Resu
         value: terminal.to_value(record, stamp.nonce)?,
         retention: Some(retention),
     }))
-}
-
-/// Whether two changes can be in one batch.
-pub(super) fn apart(taken: &BTreeSet<Key>, keys: &[Key]) -> bool {
-    !keys.iter().any(|key| taken.contains(key))
 }

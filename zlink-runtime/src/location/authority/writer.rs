@@ -12,8 +12,8 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::Instant;
 
-use super::capacity::{Counters, Tally};
-use super::change::{Change, Judged, Stamp, Token, apart};
+use super::capacity::{Counters, Named, Tally};
+use super::change::{Change, Judged, Keys, Stamp, Token};
 use super::reader::read;
 use super::record::{Ended, Nonce, SpotRecord};
 use super::{AuthorityError, Reservation};
@@ -47,6 +47,7 @@ pub(super) type Answer = Result<Done, AuthorityError>;
 /// A change that waits, and who waits for it.
 struct Order {
     change: Change,
+    keys: Keys,
     answer: Option<oneshot::Sender<Answer>>,
     /// Its room in the queue.
     _room: Option<OwnedSemaphorePermit>,
@@ -54,9 +55,10 @@ struct Order {
 
 impl Order {
     /// A change that nobody waits for.
-    fn unattended(change: Change) -> Self {
+    fn unattended(change: Change, keys: Keys) -> Self {
         Self {
             change,
+            keys,
             answer: None,
             _room: None,
         }
@@ -117,6 +119,7 @@ impl Shared {
         };
         let (answer, answered) = oneshot::channel();
         self.push(Order {
+            keys: change.keys(self.lease.config().owner),
             change,
             answer: Some(answer),
             _room: Some(room),
@@ -126,7 +129,8 @@ impl Shared {
 
     /// Hands a change in that nobody waits for.
     pub(super) fn leave(&self, change: Change) {
-        self.push(Order::unattended(change));
+        let keys = change.keys(self.lease.config().owner);
+        self.push(Order::unattended(change, keys));
     }
 
     fn push(&self, order: Order) {
@@ -182,6 +186,7 @@ pub(super) struct Writer {
     shared: Arc<Shared>,
     waiting: VecDeque<Order>,
     counters: Counters,
+    named: Named,
     /// The revision of the key that names the last batch.
     last: Option<Revision>,
     /// How many changes the next batch makes at most: fewer where conflicts are many.
@@ -194,6 +199,7 @@ impl Writer {
             shared,
             waiting: VecDeque::new(),
             counters: Counters::default(),
+            named: Named::default(),
             last: None,
             size: AUTHORITY_BATCH,
         }
@@ -262,10 +268,14 @@ impl Writer {
 
     /// What nobody waits for any more, and has not been begun, is not done, or undone.
     fn forsake(&mut self) {
+        let forsaken = |order: &Order| order.is_abandoned() && !order.takes_away();
+        if !self.waiting.iter().any(forsaken) {
+            return;
+        }
         for mut order in std::mem::take(&mut self.waiting) {
-            if order.is_abandoned() && !order.takes_away() {
+            if forsaken(&order) {
                 match order.change {
-                    Change::Commit(record, _) => order = Order::unattended(Change::Abort(record, None)),
+                    Change::Commit(record, _) => order = Order::unattended(Change::Abort(record, None), order.keys),
                     _ => continue,
                 }
             }
@@ -340,22 +350,21 @@ impl Writer {
             now: Instant::now(),
         };
         let (mut conditions, mut mutations) = self.mark(stamp, lease);
-        let (mut orders, mut later) = (Vec::new(), VecDeque::new());
+        let (mut orders, mut later) = (Vec::new(), Vec::new());
         let (mut keys, mut tally, mut bytes) = (BTreeSet::new(), Tally::default(), 0);
         while let Some(order) = self.waiting.pop_front() {
-            let own = order.change.keys(token);
             let more = bytes + order.change.bytes();
             let full = orders.len() >= self.size || (more > AUTHORITY_BATCH_BYTES && !orders.is_empty());
-            if full || !apart(&keys, &own) {
+            if full || !order.keys.are_apart(&keys) {
                 // Whoever comes after it for the same keys waits behind it.
-                keys.extend(own);
-                later.push_back(order);
+                keys.extend(order.keys.iter().cloned());
+                later.push(order);
                 if full {
                     break;
                 }
                 continue;
             }
-            let counted = match order.change.counted() {
+            let counted = match order.change.counted(&mut self.named) {
                 Ok(counted) => counted,
                 Err(error) => {
                     order.end(Err(StoreError::from(error).into()));
@@ -363,7 +372,10 @@ impl Writer {
                 }
             };
             let mark = (conditions.len(), mutations.len());
-            if let Err(error) = order.change.batched(stamp, &mut conditions, &mut mutations) {
+            if let Err(error) = order
+                .change
+                .batched(stamp, &order.keys, &mut conditions, &mut mutations)
+            {
                 conditions.truncate(mark.0);
                 mutations.truncate(mark.1);
                 order.end(Err(StoreError::from(error).into()));
@@ -377,12 +389,11 @@ impl Writer {
                 order.end(Ok(Done::NoCapacity));
                 continue;
             }
-            keys.extend(own);
+            keys.extend(order.keys.iter().cloned());
             bytes = more;
             orders.push(order);
         }
-        later.extend(std::mem::take(&mut self.waiting));
-        self.waiting = later;
+        self.again(later);
         if orders.is_empty() {
             return None;
         }
@@ -512,7 +523,7 @@ impl Writer {
         let token = attempt.stamp.token;
         let mut keys = BTreeSet::from([token.owner.writer_key(), token.owner.lease_key()]);
         keys.extend(attempt.tally.keys().cloned());
-        keys.extend(attempt.orders.iter().flat_map(|order| order.change.keys(token)));
+        keys.extend(attempt.orders.iter().flat_map(|order| order.keys.iter().cloned()));
         keys.into_iter().collect()
     }
 
@@ -545,8 +556,7 @@ impl Writer {
         let mut again = Vec::new();
         let tried = attempt.orders.len();
         for order in attempt.orders {
-            let keys = order.change.keys(token);
-            let stored: Vec<_> = keys.iter().map(|key| found.get(key).cloned()).collect();
+            let stored: Vec<_> = order.keys.iter().map(|key| found.get(key).cloned()).collect();
             match order.change.judge(token, &stored) {
                 Judged::Stands => again.push(order),
                 Judged::Found(record) => order.end(Ok(Done::Found(record))),

@@ -44,14 +44,16 @@ impl Table {
         }
         self.last = Some(revision);
         for mutation in batch.mutations() {
-            self.remove(mutation.key());
-            if let Mutation::Put { key, value, retention } = mutation {
-                let stored = Stored {
-                    value: value.clone(),
-                    revision,
-                    expiry: retention.map(|span| now.after(span)),
-                };
-                self.insert(key.clone(), stored);
+            match mutation {
+                Mutation::Put { key, value, retention } => {
+                    let stored = Stored {
+                        value: value.clone(),
+                        revision,
+                        expiry: retention.map(|span| now.after(span)),
+                    };
+                    self.insert(key.clone(), stored);
+                }
+                Mutation::Delete(key) => self.remove(key),
             }
         }
         self.sweep(now);
@@ -129,15 +131,20 @@ impl Table {
     }
 
     fn insert(&mut self, key: Key, stored: Stored) {
-        self.expiries.extend(stored.expiry.map(|expiry| (expiry, key.clone())));
-        self.records.insert(key, stored);
+        let expiry = stored.expiry;
+        let before = self.records.insert(key.clone(), stored);
+        self.no_longer(&key, before);
+        self.expiries.extend(expiry.map(|expiry| (expiry, key)));
     }
 
     fn remove(&mut self, key: &Key) {
-        if let Some((key, stored)) = self.records.remove_entry(key)
-            && let Some(expiry) = stored.expiry
-        {
-            self.expiries.remove(&(expiry, key));
+        let before = self.records.remove(key);
+        self.no_longer(key, before);
+    }
+
+    fn no_longer(&mut self, key: &Key, before: Option<Stored>) {
+        if let Some(expiry) = before.and_then(|before| before.expiry) {
+            self.expiries.remove(&(expiry, key.clone()));
         }
     }
 

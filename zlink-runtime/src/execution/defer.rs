@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::queue::Phase;
+use super::queue::{Phase, Queue};
 use super::turn::Scope;
 use super::{Job, Owner, guarded};
 use crate::clock;
@@ -20,6 +20,13 @@ use crate::sync::lock;
 
 /// Keeps back what an owner admitted after it, until it is dropped.
 pub(crate) struct Barrier<J: Job>(Owner<J>);
+
+impl<J: Job> Barrier<J> {
+    /// Whose it is.
+    pub(super) fn owner(&self) -> &Owner<J> {
+        &self.0
+    }
+}
 
 impl<J: Job> Drop for Barrier<J> {
     fn drop(&mut self) {
@@ -154,8 +161,13 @@ impl<J: Job> Owner<J> {
         Ok(())
     }
 
+    /// Whoever seals or closes the owner after the registration waits for it; only a stop comes before it.
     fn carry_out<D>(&self, well: bool, deferred: D, make: impl FnOnce(D) -> J) {
-        if well && let Err(rejected) = self.admit_lifecycle(make(deferred)) {
+        if !well {
+            return;
+        }
+        let refusal = |queue: &mut Queue<J>| queue.stopped.then(|| queue.closed.unwrap_or(ErrorKind::Unavailable));
+        if let Err(rejected) = self.admit_control(make(deferred), refusal) {
             rejected.job.abandon();
         }
     }

@@ -165,24 +165,33 @@ impl<J: Job> Owner<J> {
     /// # Errors
     /// As [`Owner::admit`]; `Unavailable` where the owner is sealed for a move; `CapacityExceeded` where 256 wait.
     pub(crate) fn admit_lifecycle(&self, job: J) -> Result<u64, Rejected<J>> {
+        self.admit_control(job, |queue| {
+            let moves = queue.phase() != Phase::Open;
+            queue.closed.or(moves.then_some(ErrorKind::Unavailable))
+        })
+    }
+
+    /// The same, unless `refusal` says why not.
+    pub(super) fn admit_control(
+        &self,
+        job: J,
+        refusal: impl FnOnce(&mut Queue<J>) -> Option<ErrorKind>,
+    ) -> Result<u64, Rejected<J>> {
         let mut state = lock(&self.gate.state);
-        let refusal = match self.queue(&mut state) {
-            None => Some(ErrorKind::Unavailable),
-            Some(queue) => queue
-                .closed
-                .or((queue.phase() != Phase::Open).then_some(ErrorKind::Unavailable)),
+        let Some(queue) = self.queue(&mut state) else {
+            return Err(rejected(state, ErrorKind::Unavailable, job, None));
         };
-        match (refusal, self.queue(&mut state)) {
-            (None, Some(queue)) => match queue.push_lifecycle(job, LIFECYCLE_JOBS) {
-                Ok(()) => {
-                    let place = queue.admitted;
-                    state.line_up(self.at);
-                    self.gate.leave(state, Vec::new());
-                    Ok(place)
-                }
-                Err(job) => Err(rejected(state, ErrorKind::CapacityExceeded, job, None)),
-            },
-            (kind, _) => Err(rejected(state, kind.unwrap_or(ErrorKind::Unavailable), job, None)),
+        if let Some(kind) = refusal(queue) {
+            return Err(rejected(state, kind, job, None));
+        }
+        match queue.push_lifecycle(job, LIFECYCLE_JOBS) {
+            Ok(()) => {
+                let place = queue.admitted;
+                state.line_up(self.at);
+                self.gate.leave(state, Vec::new());
+                Ok(place)
+            }
+            Err(job) => Err(rejected(state, ErrorKind::CapacityExceeded, job, None)),
         }
     }
 

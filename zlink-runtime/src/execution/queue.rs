@@ -40,6 +40,8 @@ pub(super) struct Queue<J: Job> {
     pub(super) in_line: [bool; 2],
     pub(super) stopped: bool,
     phase: Phase,
+    /// Moves that keep it from starting jobs; they nest where a Join was there before its unit was sealed.
+    seals: u8,
     /// Why nothing is admitted, or `None`.
     pub(super) closed: Option<ErrorKind>,
     barrier: bool,
@@ -78,6 +80,7 @@ impl<J: Job> Queue<J> {
             in_line: [false; 2],
             stopped: false,
             phase,
+            seals: 0,
             closed: None,
             barrier: false,
             resume: None,
@@ -96,8 +99,21 @@ impl<J: Job> Queue<J> {
         self.phase
     }
 
-    pub(super) fn set_phase(&mut self, phase: Phase) {
-        self.phase = phase;
+    /// Starts no job from here on.
+    pub(super) fn seal(&mut self) {
+        self.seals += 1;
+        self.phase = Phase::Sealed;
+    }
+
+    /// What waits has been taken out: from here on it is a bounded hold.
+    pub(super) fn hold(&mut self) {
+        self.phase = Phase::Holding;
+    }
+
+    /// A move that kept it from starting jobs is over.
+    pub(super) fn open(&mut self) {
+        self.seals = self.seals.saturating_sub(1);
+        self.phase = if self.seals == 0 { Phase::Open } else { Phase::Sealed };
     }
 
     pub(super) fn push(&mut self, job: J, permit: Option<Permit>) {
@@ -274,7 +290,12 @@ impl<J: Job> Queue<J> {
 
     /// Whether no turn is under way, no lifecycle work waits and no barrier stands: from a seal on it stays so.
     pub(super) fn at_boundary(&self) -> bool {
-        self.active == 0 && self.lifecycle.is_empty() && !self.barrier
+        self.is_quiet() && !self.barrier
+    }
+
+    /// The same, for whom the barrier is.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.active == 0 && self.lifecycle.is_empty()
     }
 
     /// Whether what is asked of an owner that ends or moves has come about: all has ended, or is at the boundary.

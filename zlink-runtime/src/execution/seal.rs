@@ -6,12 +6,13 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 
+use super::defer::Barrier;
 use super::gate::Inner;
 use super::mode::Unit;
 use super::queue::{Phase, Queue};
 use super::{Job, Owner};
 use crate::error::ErrorKind;
-use crate::limit::{HOLD_BYTES, HOLD_RECORDS};
+use crate::limit::{HOLD_BYTES, HOLD_RECORDS, LIFECYCLE_JOBS};
 use crate::permit::{Backlog, Closed, Permit};
 use crate::sync::{Mutex, lock};
 
@@ -21,6 +22,8 @@ pub(crate) struct Seal<J: Job> {
     gate: Arc<Inner<J>>,
     owners: Vec<Owner<J>>,
     over: bool,
+    /// Of a Join: until it is over, whoever has sealed the owner since waits for it.
+    barrier: Option<Barrier<J>>,
 }
 
 impl<J: Job> Seal<J> {
@@ -42,7 +45,7 @@ impl<J: Job> Seal<J> {
         let mut keepers = Vec::new();
         for owner in &owners {
             if let Some(queue) = owner.queue(&mut state) {
-                queue.set_phase(Phase::Sealed);
+                queue.seal();
                 keepers.extend(queue.take_keeper());
             }
         }
@@ -52,14 +55,48 @@ impl<J: Job> Seal<J> {
             gate,
             owners,
             over: false,
+            barrier: None,
         })
     }
 
-    /// Waits until no turn of them is under way, no lifecycle work waits, and no barrier stands. Dropping the future
-    /// changes nothing.
+    /// Seals the one that a Join is carried out for, also where it was sealed or closed since the Join was registered: the
+    /// Join was first.
+    ///
+    /// # Errors
+    /// `Unavailable` where the owner was stopped, or moves on.
+    pub(crate) fn of_join(barrier: Barrier<J>) -> Result<Self, ErrorKind> {
+        let owner = barrier.owner().clone();
+        let mut state = lock(&owner.gate.state);
+        let keeper = match owner.queue(&mut state) {
+            Some(queue) if !queue.stopped && queue.phase() != Phase::Holding => {
+                queue.seal();
+                queue.take_keeper()
+            }
+            _ => return Err(ErrorKind::Unavailable),
+        };
+        drop(state);
+        drop(keeper);
+        Ok(Self {
+            gate: owner.gate.clone(),
+            owners: vec![owner],
+            over: false,
+            barrier: Some(barrier),
+        })
+    }
+
+    /// Whether nothing stands before the move of an owner.
+    fn is_clear(&self, queue: &Queue<J>) -> bool {
+        match self.barrier {
+            Some(_) => queue.is_quiet(),
+            None => queue.at_boundary(),
+        }
+    }
+
+    /// Waits until no turn of them is under way, no lifecycle work waits, and no barrier stands but an own one. Dropping
+    /// the future changes nothing.
     pub(crate) async fn boundary(&self) {
         for owner in &self.owners {
-            owner.until(Queue::at_boundary).await;
+            owner.until(|queue| self.is_clear(queue)).await;
         }
     }
 
@@ -67,13 +104,13 @@ impl<J: Job> Seal<J> {
     /// are given back. `None` where they are not at their boundary.
     pub(crate) fn capture(&self) -> Option<Vec<Vec<J>>> {
         let mut state = lock(&self.gate.state);
-        let at_boundary = |owner: &Owner<J>, state: &mut _| owner.queue(state).is_none_or(|queue| queue.at_boundary());
+        let at_boundary = |owner: &Owner<J>, state: &mut _| owner.queue(state).is_none_or(|queue| self.is_clear(queue));
         if !self.owners.iter().all(|owner| at_boundary(owner, &mut state)) {
             return None;
         }
         let taken = self.owners.iter().map(|owner| match owner.queue(&mut state) {
             Some(queue) => {
-                queue.set_phase(Phase::Holding);
+                queue.hold();
                 queue.take_jobs()
             }
             None => Vec::new(),
@@ -101,6 +138,26 @@ impl<J: Job> Seal<J> {
     pub(crate) fn reopen(mut self, captured: Vec<Vec<J>>) {
         self.over = true;
         open(&self.gate, &self.owners, captured, Vec::new());
+    }
+
+    /// Closes the owner at `of` with `kind` and admits the last that runs of it: what it does when it has left. Between
+    /// both nothing is admitted.
+    ///
+    /// # Errors
+    /// The job, where the owner was not captured, or was stopped.
+    pub(crate) fn leave(&self, of: usize, kind: ErrorKind, job: J) -> Result<(), J> {
+        let Some(owner) = self.owners.get(of) else {
+            return Err(job);
+        };
+        let refusal = |queue: &mut Queue<J>| {
+            if queue.phase() != Phase::Holding || queue.stopped {
+                return Some(ErrorKind::InvalidOperation);
+            }
+            queue.closed.get_or_insert(kind);
+            None
+        };
+        let admitted = owner.admit_control(job, refusal);
+        admitted.map(drop).map_err(|rejected| rejected.job)
     }
 
     /// Ends them here: they are closed with `kind`, and what was held and not taken yet is returned.
@@ -160,7 +217,7 @@ fn open<J: Job>(gate: &Arc<Inner<J>>, owners: &[Owner<J>], saved: Vec<Vec<J>>, f
         let relayed = queue.take_relayed();
         let before = saved.next().unwrap_or_default().into_iter().chain(relayed);
         queue.put_before(before.map(|job| (job, None)));
-        queue.set_phase(Phase::Open);
+        queue.open();
         if queue.wants_permit()
             && let Some(first) = firsts.next()
         {
@@ -251,33 +308,52 @@ impl<J: Job> Member<J> {
     }
 
     /// Moves it, with its waiting jobs and their order, under the gate that `unit` has for members. It must be sealed by
-    /// `seal`, alone and at its boundary; it runs on from there. Others of either gate notice nothing.
+    /// `seal`, alone and at its boundary; it runs on from there, first what `joined` makes for it there, if anything. Others
+    /// of either gate notice nothing.
     ///
     /// # Errors
     /// `InvalidOperation` where it is not at its boundary, or the unit has no members.
-    pub(crate) fn join(&self, mut seal: Seal<J>, unit: &Unit<J>) -> Result<(), ErrorKind> {
+    pub(crate) fn join(
+        &self,
+        mut seal: Seal<J>,
+        unit: &Unit<J>,
+        joined: impl FnOnce(&Owner<J>) -> Option<J>,
+    ) -> Result<(), ErrorKind> {
         let mut place = lock(&self.0);
         let target = unit.member().ok_or(ErrorKind::InvalidOperation)?;
+        let joined = joined(&target);
         let mut state = lock(&place.gate.state);
         let sealed = seal.owners.iter().all(|owner| owner.is(&place));
-        let Some(queue) = place.queue(&mut state).filter(|queue| sealed && queue.at_boundary()) else {
+        let Some(queue) = place.queue(&mut state).filter(|queue| sealed && seal.is_clear(queue)) else {
             drop(state);
+            drop(place);
             target.remove();
+            if let Some(job) = joined {
+                job.abandon();
+            }
             return Err(ErrorKind::InvalidOperation);
         };
         seal.over = true;
-        queue.closed.get_or_insert(ErrorKind::Unavailable);
-        let (jobs, admitted) = (queue.take_jobs(), queue.admitted);
+        let (closed, admitted) = (queue.closed, queue.admitted);
+        queue.closed = Some(ErrorKind::Unavailable);
+        let jobs = queue.take_jobs();
         state.remove(place.at);
-        drop(state);
+        let waits = state.waits(place.at);
+        place.gate.leave(state, waits);
         let mut state = lock(&target.gate.state);
         if let Some(queue) = target.queue(&mut state) {
             queue.admitted = admitted;
+            queue.closed = closed;
             queue.put_before(jobs);
+            // It is empty: there is room for one.
+            let full = joined.and_then(|job| queue.push_lifecycle(job, LIFECYCLE_JOBS).err());
+            debug_assert!(full.is_none(), "the lane of a new owner is empty");
             state.line_up(target.at);
         }
         target.gate.leave(state, Vec::new());
         *place = target;
+        drop(place);
+        drop(seal);
         Ok(())
     }
 }

@@ -577,6 +577,7 @@ async fn the_beat_shows_the_turn_a_worker_is_in() {
     assert_eq!(beats[0].turn(), None);
 }
 
+mod actors;
 mod cost;
 mod deferred;
 mod gates;

@@ -13,11 +13,13 @@ use zlink_generated::contract::{
 };
 use zlink_runtime::error::ErrorKind;
 use zlink_runtime::prelude::*;
+use zlink_runtime::rt::{self, Created};
 
+use crate::object::{self, ASK, BUSY, FAR, NEAR, NOTE, Target};
 use crate::process::{on_cpu, resident, tell, told};
 use crate::{PERMITS, SENDERS};
 
-const SHOP: MeshName = MeshName::from_static("shop");
+pub(crate) const SHOP: MeshName = MeshName::from_static("shop");
 /// How long a handler works: the host can do about a thousand a second.
 const WORK: Duration = Duration::from_millis(1);
 /// How long all is held at first.
@@ -55,13 +57,12 @@ impl Journal {
     }
 }
 
-/// Both services of the host.
+/// All that the host does.
 #[derive(Clone)]
-struct Handler(Arc<State>);
+pub(crate) struct Handler(Arc<State>);
 
 struct State {
-    journal: Journal,
-    sends: bool,
+    journal: Arc<Journal>,
     /// Closed once work may begin.
     gate: Semaphore,
     relays: AtomicU64,
@@ -69,27 +70,72 @@ struct State {
 }
 
 impl Handler {
+    /// One that waits until it is opened.
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(State {
+            journal: Arc::default(),
+            gate: Semaphore::new(0),
+            relays: AtomicU64::new(0),
+            relays_failed: AtomicU64::new(0),
+        }))
+    }
+
+    pub(crate) fn open(&self) {
+        self.0.gate.close();
+    }
+
+    pub(crate) fn journal(&self) -> &Journal {
+        &self.0.journal
+    }
+
     async fn work(&self) {
         // Fails where it is closed: go on.
         let _ = self.0.gate.acquire().await;
         tokio::time::sleep(WORK).await;
     }
+}
 
-    async fn relay(&self, context: &ChannelContext<'_>) {
-        // One at a time: the channel runs one handler.
-        let number = self.0.relays.fetch_add(1, Ordering::Relaxed);
+/// The Spot that is flooded: with its gate held, it awaits a send to a Spot of its host and one to a Spot of a peer.
+struct Busy(Handler);
+
+impl Busy {
+    async fn create(context: object::Context, request: Note) -> Result<Created<Self, Note>, HandlerError> {
+        let handler = context.shared::<Handler>().cloned();
+        let handler = handler.ok_or_else(|| HandlerError::new("no handler is shared"))?;
+        Ok(Created::Accepted(Self(handler), request))
+    }
+
+    async fn note(&mut self, turn: &mut object::Turn<'_>, message: Note) -> Result<(), HandlerError> {
+        let state = &self.0.0;
+        state.journal.note(&message.text, message.number);
+        self.0.work().await;
+        let number = state.relays.fetch_add(1, Ordering::Relaxed);
         let note = || Note {
             text: "relay".into(),
             number,
             ..Note::default()
         };
-        let own = desk_client(context, &SHOP, Rid::new("s").unwrap()).tell(note()).await;
-        let far = stock_client(context).tell(note()).await;
-        for failed in [own, far].into_iter().filter_map(Result::err) {
-            tell_error("a relay", &failed);
-            self.0.relays_failed.fetch_add(1, Ordering::Relaxed);
+        for of in [NEAR, FAR] {
+            if let Err(error) = object::send(turn, of, note()).await {
+                tell_error("a relay", &error);
+                state.relays_failed.fetch_add(1, Ordering::Relaxed);
+            }
         }
+        Ok(())
     }
+
+    async fn ask(&mut self, _: &mut object::Turn<'_>, request: Note) -> Result<Note, HandlerError> {
+        self.0.work().await;
+        Ok(request)
+    }
+}
+
+fn busy() -> rt::SpotFactory {
+    rt::SpotFactory::user(BUSY, Busy::create)
+        .send(NOTE, Busy::note)
+        .request(ASK, Busy::ask)
+        .relocation(rt::Relocation::Recreate)
+        .build()
 }
 
 fn tell_error(what: &str, error: &CallError) {
@@ -110,12 +156,9 @@ impl OrdersHandler for Handler {
         Ok(request)
     }
 
-    async fn tell(&self, context: &ChannelContext<'_>, message: Note) -> Result<(), HandlerError> {
+    async fn tell(&self, _: &ChannelContext<'_>, message: Note) -> Result<(), HandlerError> {
         self.0.journal.note(&message.text, message.number);
         self.work().await;
-        if self.0.sends {
-            self.relay(context).await;
-        }
         Ok(())
     }
 }
@@ -140,33 +183,43 @@ struct Watched {
     memory: Mutex<Vec<u64>>,
 }
 
-pub(crate) async fn run(sends: bool) {
-    let handler = Handler(Arc::new(State {
-        journal: Journal::default(),
-        sends,
-        gate: Semaphore::new(0),
-        relays: AtomicU64::new(0),
-        relays_failed: AtomicU64::new(0),
-    }));
+/// The host; with a store, it has Spots, and what is flooded is one of them.
+pub(crate) async fn run(store: Option<&str>) {
+    let handler = Handler::new();
     let (orders, desk) = (orders_server(handler.clone()), desk_server(handler.clone()));
-    let host = Host::builder().max_queued_jobs(PERMITS).mesh("shop", |mesh| {
-        mesh.rid("s")
-            .listen("tcp://127.0.0.1:0")
-            .serve(orders.dispatch_limit(1))
-            .serve_node(desk.dispatch_limit(1))
-            .client(STOCK)
+    let host = Host::builder().max_queued_jobs(PERMITS);
+    let host = match store {
+        Some(store) => host.location_store(store).location_timing(object::patient()),
+        None => host,
+    };
+    let host = host.shared(handler.clone()).shared(handler.0.journal.clone());
+    let host = host.mesh("shop", |mesh| {
+        let mesh = mesh.rid_prefix("s").listen("tcp://127.0.0.1:0").client(STOCK);
+        match store {
+            Some(_) => mesh.object_server(|objects| objects.spot(busy()).spot(object::notes(NEAR))),
+            None => mesh.serve(orders.dispatch_limit(1)).serve_node(desk.dispatch_limit(1)),
+        }
     });
     let host = host.start().await.unwrap();
+    if store.is_some() {
+        object::create(&host, BUSY).await;
+        object::create(&host, NEAR).await;
+    }
+    let rid = host.mesh("shop").unwrap().rid();
     tell(&format!("endpoint {}", host.mesh("shop").unwrap().endpoint()));
+    tell(&format!("rid {rid}"));
     told("flood").await;
+    let target = match store {
+        Some(_) => Target::busy(&host),
+        None => Target::Desk(desk_client(&host, &SHOP, rid)),
+    };
 
     let stop = Arc::new(AtomicBool::new(false));
     let (sent, refused) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let mut own = JoinSet::new();
     for sender in 0..SENDERS {
-        let (host, stop, sent, refused) = (host.clone(), stop.clone(), sent.clone(), refused.clone());
+        let (target, stop, sent, refused) = (target.clone(), stop.clone(), sent.clone(), refused.clone());
         own.spawn(async move {
-            let node = desk_client(&host, &SHOP, Rid::new("s").unwrap());
             let mut number = 0;
             while !stop.load(Ordering::Relaxed) {
                 let text = format!("own-{sender}");
@@ -175,7 +228,7 @@ pub(crate) async fn run(sends: bool) {
                     number,
                     ..Note::default()
                 };
-                match node.tell(note).await {
+                match target.tell(note).await {
                     Ok(()) => number += 1,
                     Err(error) => {
                         tell_error("an own send", &error);
@@ -202,7 +255,7 @@ pub(crate) async fn run(sends: bool) {
         "held cpu_percent={}",
         100 * cpu.as_micros() / took.as_micros()
     ));
-    handler.0.gate.close();
+    handler.open();
     let (begin, before) = (Instant::now(), on_cpu());
 
     told("stop").await;

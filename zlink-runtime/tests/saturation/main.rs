@@ -12,6 +12,8 @@
 )]
 
 mod host;
+mod mutual;
+mod object;
 mod peers;
 #[path = "../shared/process.rs"]
 #[allow(dead_code, reason = "other tests stop and kill them")]
@@ -36,7 +38,7 @@ const GROWTH: u64 = 16 << 20;
 enum Handlers {
     /// They work for a while.
     Work,
-    /// And await a send to their own node, and one to a peer.
+    /// They are of a Spot, and await a send to another Spot of their host, and one to a Spot of a peer.
     Send,
 }
 
@@ -76,9 +78,12 @@ fn child() {
         .build();
     runtime.unwrap().block_on(async {
         match (role.as_str(), arguments.as_slice()) {
-            ("host", [handlers]) => host::run(*handlers == "Send").await,
-            ("flood", [name, endpoint]) => peers::flood(name, endpoint).await,
-            ("light", [endpoint]) => peers::light(endpoint).await,
+            ("host", rest) => host::run(rest.first().copied()).await,
+            ("flood", [name, endpoint, rid, rest @ ..]) => {
+                peers::flood(name, [endpoint, rid], rest.first().copied()).await
+            }
+            ("light", [endpoint, rid, rest @ ..]) => peers::light([endpoint, rid], rest.first().copied()).await,
+            ("mutual", [own, other, rest @ ..]) => mutual::run(own, other, rest.first().copied()).await,
             other => panic!("no such role: {other:?}"),
         }
     });
@@ -93,11 +98,19 @@ fn figures(line: &str) -> BTreeMap<String, u64> {
 }
 
 fn saturate(handlers: Handlers, time: Duration) {
-    let mut host = Process::start("host", &[&format!("{handlers:?}")]);
-    let endpoint = host.line("endpoint ");
-    let mut light = Process::start("light", &[&endpoint]);
+    let folder = tempfile::tempdir().unwrap();
+    let store = format!("sqlite://{}", folder.path().join("spots.db").display());
+    // Where they have Spots.
+    let store: &[&str] = match handlers {
+        Handlers::Work => &[],
+        Handlers::Send => &[&store],
+    };
+    let mut host = Process::start("host", store);
+    let (endpoint, rid) = (host.line("endpoint "), host.line("rid "));
+    let to: &[&str] = &[&endpoint, &rid];
+    let mut light = Process::start("light", &[to, store].concat());
     light.line("ready");
-    let mut floods = ["a", "b"].map(|name| Process::start("flood", &[name, &endpoint]));
+    let mut floods = ["a", "b"].map(|name| Process::start("flood", &[&[name], to, store].concat()));
     floods.iter_mut().for_each(|flood| drop(flood.line("ready")));
     host.say("flood");
     // All is held at first: the host and its peers wait, and that costs nothing.
@@ -141,12 +154,43 @@ fn saturate(handlers: Handlers, time: Duration) {
     let relayed = figures(&light.line_within("relayed ", limit));
     assert_eq!(relayed["disorder"], 0, "{relayed:?}");
     if handlers == Handlers::Send {
-        let ran = seen["ran_a"] + seen["ran_b"];
+        let ran = seen["ran_a"] + seen["ran_b"] + seen["ran_own"];
         assert_eq!(
             (relayed["ran"], seen["ran_relay"]),
             (ran, ran),
-            "one to the node and one to the peer for each"
+            "one to the Spot here and one to the Spot of the peer for each"
         );
     }
     floods.into_iter().chain([light, host]).for_each(Process::end);
+}
+
+/// Two hosts flood each other while both hold all that they have: each has told the other to pause. Once they work, both go on
+/// to the end of it.
+///
+/// REQ: PM-60, PM-90, PM-91
+#[test]
+fn two_hosts_that_have_paused_each_other_go_on() {
+    let limit = Duration::from_secs(60);
+    let mut a = Process::start("mutual", &["a", "b"]);
+    let endpoint = a.line("endpoint ");
+    let mut b = Process::start("mutual", &["b", "a", &endpoint]);
+    b.line("endpoint ");
+    let mut both = [a, b];
+    both.iter_mut().for_each(|host| host.say("flood"));
+    for host in &mut both {
+        println!("paused: {}", host.line_within("paused ", limit));
+    }
+    both.iter_mut().for_each(|host| host.say("go"));
+    for host in &mut both {
+        let seen = figures(&host.line_within("ran ", limit));
+        println!("{seen:?}");
+        assert_eq!(
+            (seen["other"], seen["disorder"]),
+            (SENDERS * mutual::EACH, 0),
+            "{seen:?}"
+        );
+        assert!(seen["pauses"] > 0 && seen["paused"] == 0, "{seen:?}");
+    }
+    both.iter_mut().for_each(|host| host.say("end"));
+    both.into_iter().for_each(Process::end);
 }

@@ -11,6 +11,7 @@ use zlink_runtime::prelude::*;
 
 use crate::SENDERS;
 use crate::host::Journal;
+use crate::object::{self, FAR, Target};
 use crate::process::{tell, told};
 
 /// Bytes of a message: few of them fill what links and the system hold, so that what is under way at the end is worked off
@@ -38,34 +39,47 @@ impl StockHandler for Stock {
     }
 }
 
-/// A host of a peer that has linked with the one under load.
-async fn linked(rid: &str, endpoint: &str, stock: Option<Stock>) -> Host {
-    let host = Host::builder().mesh("shop", |mesh| {
+/// A host of a peer that has linked with the one under load, and what it calls there.
+async fn linked(name: &str, [endpoint, rid]: [&str; 2], store: Option<&str>, stock: Option<Stock>) -> (Host, Target) {
+    let host = match store {
+        Some(store) => Host::builder().location_store(store).location_timing(object::patient()),
+        None => Host::builder(),
+    };
+    let host = host.shared(stock.as_ref().map(|stock| stock.0.clone()).unwrap_or_default());
+    let host = host.mesh("shop", |mesh| {
         let mesh = mesh
-            .rid(rid)
+            .rid_prefix(name)
             .listen("tcp://127.0.0.1:0")
             .connect(endpoint)
-            .client(ORDERS)
             .link_budget(BUDGET);
+        let mesh = match (store, &stock) {
+            (Some(_), Some(_)) => mesh.object_server(|objects| objects.spot(object::notes(FAR))),
+            (Some(_), None) => mesh.object_client(),
+            (None, _) => mesh.client(ORDERS),
+        };
         match stock {
             Some(stock) => mesh.serve(stock_server(stock).dispatch_limit(1)),
             None => mesh,
         }
     });
     let host = host.start().await.unwrap();
-    let s = Rid::new("s").unwrap();
-    host.mesh("shop").unwrap().linked(&s, PATIENCE).await.unwrap();
-    host
+    let rid = Rid::new(rid).unwrap();
+    host.mesh("shop").unwrap().linked(&rid, PATIENCE).await.unwrap();
+    let target = match store {
+        Some(_) => Target::busy(&host),
+        None => Target::Orders(orders_client(&host)),
+    };
+    (host, target)
 }
 
 /// Sends from many tasks, each of which numbers its own, until it is told to stop; then waits until all was taken.
-pub(crate) async fn flood(name: &str, endpoint: &str) {
-    let host = linked(name, endpoint, None).await;
+pub(crate) async fn flood(name: &str, to: [&str; 2], store: Option<&str>) {
+    let (host, target) = linked(name, to, store, None).await;
     let (sent, refused) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let stop = Arc::new(AtomicBool::new(false));
     let mut senders = JoinSet::new();
     for sender in 0..SENDERS {
-        let (orders, stop) = (orders_client(&host), stop.clone());
+        let (target, stop) = (target.clone(), stop.clone());
         let (sent, refused, text) = (sent.clone(), refused.clone(), format!("{name}-{sender}"));
         senders.spawn(async move {
             let mut number = 0;
@@ -75,7 +89,7 @@ pub(crate) async fn flood(name: &str, endpoint: &str) {
                     number,
                     body: vec![0; BODY],
                 };
-                match orders.tell(note).await {
+                match target.tell(note).await {
                     Ok(()) => number += 1,
                     Err(error) => {
                         eprintln!("a send failed: {error}");
@@ -93,27 +107,26 @@ pub(crate) async fn flood(name: &str, endpoint: &str) {
         end.unwrap();
     }
     // Behind all that was sent: once it is answered, everything before it has arrived.
-    let last = orders_client(&host)
-        .ask(Note::default())
-        .timeout(Duration::from_secs(300))
-        .await;
-    last.unwrap();
+    target.ask(Duration::from_secs(300)).await.unwrap();
     let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
     tell(&format!("flood sent={} refused={}", count(&sent), count(&refused)));
     host.shutdown().await.unwrap();
 }
 
 /// Asks for something now and then, and in between for something that cannot come in time.
-pub(crate) async fn light(endpoint: &str) {
+pub(crate) async fn light(to: [&str; 2], store: Option<&str>) {
     let stock = Stock::default();
-    let host = linked("light", endpoint, Some(stock.clone())).await;
+    let (host, target) = linked("light", to, store, Some(stock.clone())).await;
+    if store.is_some() {
+        object::create(&host, FAR).await;
+    }
     tell("ready");
     let stop = tokio::spawn(told("stop"));
     let (mut served, mut failed, mut slowest) = (0, 0, Duration::ZERO);
     let (mut expired, mut on_time, mut other_ends, mut late) = (0, 0, 0, Duration::ZERO);
     while !stop.is_finished() {
         let begin = Instant::now();
-        match orders_client(&host).ask(Note::default()).timeout(PATIENCE).await {
+        match target.ask(PATIENCE).await {
             Ok(_) => served += 1,
             Err(error) => {
                 eprintln!("the light peer: {error}");
@@ -122,7 +135,7 @@ pub(crate) async fn light(endpoint: &str) {
         }
         slowest = slowest.max(begin.elapsed());
         let begin = Instant::now();
-        match orders_client(&host).ask(Note::default()).timeout(HASTE).await {
+        match target.ask(HASTE).await {
             Ok(_) => on_time += 1,
             Err(error) if error.kind() == Some(ErrorKind::DeadlineExceeded) => expired += 1,
             Err(error) => {

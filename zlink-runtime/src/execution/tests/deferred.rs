@@ -316,9 +316,41 @@ async fn what_was_fixed_first_wins_between_join_and_seal() {
     });
     settle().await;
     assert!(!waits.is_finished(), "the Join was first: the move waits for it");
+    first.probe(&world, "payload");
     answer.give(0);
-    settle().await;
-    assert!(world.log().contains(&"join".to_owned()) || waits.is_finished());
+    assert_eq!(rest(&world).await[3..], ["handler ends", "join"]);
+    assert!(waits.is_finished(), "the Join has ended");
+    drop(waits.await);
+    assert_eq!(rest(&world).await.last().unwrap(), "payload", "and the move is off");
+}
+
+/// What was registered before the end of its target is carried out within that end, unless it is one by force.
+///
+/// REQ: EX-54, EX-104
+#[tokio::test]
+async fn a_join_that_was_first_is_a_part_of_what_a_close_waits_for() {
+    for stopped in [false, true] {
+        let world = World::new(1);
+        let room = world.unit(Mode::SpotWide);
+        let member = room.member();
+        let (call, answer) = ask();
+        let joins: Vec<Box<dyn FnOnce() -> _ + Send>> = vec![Box::new(join(&world, &member, "join", 1))];
+        registers(&world, &room, joins, call, Ended::Well);
+        settle().await;
+        if stopped {
+            member.owner.stop(ErrorKind::ShuttingDown);
+        } else {
+            member.owner.close(ErrorKind::ShuttingDown);
+        }
+        let owner = member.owner.clone();
+        let ends = tokio::spawn(async move { owner.drained().await });
+        settle().await;
+        assert_eq!(ends.is_finished(), stopped);
+        answer.give(0);
+        let expected = if stopped { "join never started" } else { "join" };
+        assert_eq!(rest(&world).await, ["registered", "handler ends", expected]);
+        assert!(ends.is_finished());
+    }
 }
 
 /// REQ: EX-32

@@ -367,7 +367,7 @@ async fn a_member_that_moves_keeps_its_state_to_itself() {
     };
     counts(&member);
     assert_eq!(rest(&world).await, ["1"]);
-    assert_eq!(mover.join(sealed(&[&member]), &room.unit), Ok(()));
+    assert_eq!(mover.join(sealed(&[&member]), &room.unit, |_| None), Ok(()));
     let member = Object {
         owner: mover.owner(),
         ..member
@@ -421,7 +421,7 @@ async fn a_member_moves_with_its_own_jobs_and_nobody_elses() {
     }
     other.probe(&world, "other");
     seal.boundary().await;
-    assert_eq!(mover.join(seal, &room.unit), Ok(()));
+    assert_eq!(mover.join(seal, &room.unit, |_| None), Ok(()));
     assert!(
         mover
             .admit(place(mover.owner()).noted(&world, "m4"), world.permit())
@@ -435,7 +435,7 @@ async fn a_member_moves_with_its_own_jobs_and_nobody_elses() {
     assert_eq!(rest(&world).await, ["other", "m1", "m2", "m3", "m4"]);
     // And on, out of the shared gate.
     let seal = sealed(&[&place(mover.owner())]);
-    assert_eq!(mover.join(seal, &entry.unit), Ok(()));
+    assert_eq!(mover.join(seal, &entry.unit, |_| None), Ok(()));
     assert!(
         mover
             .admit(place(mover.owner()).noted(&world, "m5"), world.permit())

@@ -4,10 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::backend::tera::Own;
-
-/// What a template's file is called.
-const SUFFIX: &str = ".tera";
+use crate::backend::tera::{Own, SUFFIX};
 
 /// Every template below `folder`, by rising name. Links to folders are not followed.
 pub(super) fn read(folder: &Path) -> Result<Vec<Own>, String> {
@@ -26,11 +23,17 @@ pub(super) fn read(folder: &Path) -> Result<Vec<Own>, String> {
             let Some(name) = path.to_str().filter(|name| name.ends_with(SUFFIX)) else {
                 continue;
             };
-            let text = std::fs::read_to_string(entry.path())
-                .map_err(|error| format!("template {} cannot be read: {error}", entry.path().display()))?;
+            let shown = entry.path().display().to_string();
+            let bytes =
+                std::fs::read(entry.path()).map_err(|error| format!("template {shown} cannot be read: {error}"))?;
+            let text = String::from_utf8(bytes).map_err(|error| {
+                let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+                let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+                format!("template {shown}:{line}: this is not UTF-8")
+            })?;
             found.push(Own {
                 name: name.replace('\\', "/"),
-                shown: entry.path().display().to_string(),
+                shown,
                 text,
             });
         }

@@ -56,16 +56,16 @@ pub(super) fn run(request: Request, console: &mut Console<'_>) -> u8 {
 
 /// The files of all schemas.
 fn generate(schemas: &[Schema], request: Request) -> Result<Tree, String> {
-    let own = match (&request.templates, request.lang) {
-        (None, _) => Vec::new(),
-        (Some(_), Lang::Rust) => return Err("rust is not made from templates".to_owned()),
-        (Some(folder), _) => templates::read(folder)?,
-    };
     let from_templates = |built_in, generate: fn(&[Schema], &tera::Templates) -> Result<Tree, tera::Error>| {
+        let own = match &request.templates {
+            None => Vec::new(),
+            Some(folder) => templates::read(folder, built_in)?,
+        };
         let tree = tera::Templates::new(built_in, &own).and_then(|templates| generate(schemas, &templates));
         tree.map_err(|error| error.to_string())
     };
     match request.lang {
+        Lang::Rust if request.templates.is_some() => Err("rust is not made from templates".to_owned()),
         Lang::Rust => {
             let options = rust::Options {
                 runtime: request.runtime,

@@ -231,6 +231,12 @@ fn templates_of_ones_own_are_taken_and_their_mistakes_shown_with_their_line() {
     assert!(ran.err.contains("mine"), "{}", ran.err);
     room.write("mine/other.txt", "");
     assert_eq!(room.run(&args("python")).code, 2, "no template is there");
+    room.write("mine/package.py.tera", "# mine\n");
+    assert_eq!(room.run(&args("python")).code, 0, "what is no template may be there");
+    room.write("mine/zlink/link.py", "");
+    let ran = room.run(&args("python"));
+    let said = "link.py is no template; zlink/link.py.tera would be one";
+    assert!(ran.code == 2 && ran.err.contains(said), "{}", ran.err);
 }
 
 /// What all namespaces need is made from templates as the namespaces are, in each language.

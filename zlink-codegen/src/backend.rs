@@ -4,6 +4,7 @@
 
 #[cfg(feature = "cli")]
 pub mod docs;
+#[cfg(feature = "cli")]
 pub mod flatbuffers;
 #[cfg(feature = "cli")]
 pub mod python;

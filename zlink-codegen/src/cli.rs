@@ -72,8 +72,8 @@ enum Command {
         /// With `--lang rust`: the path of the runtime, as the generated code names it.
         #[arg(long, default_value = "::zlink_runtime::rt")]
         runtime: String,
-        /// A folder of templates of your own, `*.tera`: each takes the place of the built-in one of its path there.
-        /// Not for `rust` and `fbs`, which have none.
+        /// A folder of templates of your own, `*.tera`: each takes the place of the built-in one of its path there, and
+        /// all others stay as they are. Every file of a language has one. Not for `rust`, which has none.
         #[arg(long, value_name = "DIR")]
         templates: Option<PathBuf>,
     },

@@ -13,7 +13,7 @@
 //! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../schemas/billing.yaml");
 //! match zlink_codegen::load(path) {
 //!     Ok(schema) => {
-//!         let files = zlink_codegen::backend::flatbuffers::generate(&schema)?;
+//!         let files = zlink_codegen::backend::rust::modules(&schema, &Default::default())?;
 //!         assert!(files.iter().count() > 0);
 //!     }
 //!     // All mistakes of all files, as `zlink-codegen check` shows them.

@@ -92,6 +92,7 @@ mod tests {
             ("V1_2", "v1_2", "V1_2", "v1_2", "V1_2"),
             ("x", "x", "X", "x", "X"),
             ("__odd__name_", "odd_name", "OddName", "oddName", "ODD_NAME"),
+            ("größe1", "gr_e1", "GrE1", "grE1", "GR_E1"),
             ("userID", "user_id", "UserId", "userId", "USER_ID"),
         ] {
             assert_eq!(

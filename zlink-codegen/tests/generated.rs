@@ -4,11 +4,12 @@
 #[path = "../../generated/rust/tests/changes/table.rs"]
 mod table;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use zlink_codegen::backend::python;
 use zlink_codegen::backend::rust::{self, Options};
-use zlink_codegen::backend::tera::Templates;
+use zlink_codegen::backend::tera::{BuiltIn, Error, Own, Templates};
 use zlink_codegen::backend::typescript;
 use zlink_codegen::backend::{docs, flatbuffers};
 use zlink_codegen::ir::Schema;
@@ -36,6 +37,17 @@ fn compare(dir: &str, tree: &Tree) {
             path.display()
         );
     }
+}
+
+/// The same for a folder in which nothing else is: a file that is not written any more does not stay there either.
+fn compare_whole(dir: &str, tree: &Tree) {
+    compare(dir, tree);
+    let mut there = Vec::new();
+    files_below(&root().join(dir), "", &mut there);
+    there.retain(|path| !path.contains("__pycache__"));
+    there.sort();
+    let written: Vec<&str> = tree.iter().map(|(path, _)| path).collect();
+    assert_eq!(there, written, "{dir}");
 }
 
 /// REQ: MSG-708
@@ -66,8 +78,8 @@ fn wire_in_typescript() -> Vec<u8> {
 #[test]
 fn the_wire_in_typescript_is_generated_from_its_schema() {
     let mut tree = Tree::default();
-    tree.add("wire.ts", wire_in_typescript()).expect("a path");
-    compare("zlink-codegen/src/backend/typescript/zlink", &tree);
+    tree.add("wire.ts.tera", wire_in_typescript()).expect("a path");
+    compare("zlink-codegen/templates/typescript/zlink", &tree);
 }
 
 #[test]
@@ -86,7 +98,7 @@ fn the_typescript_output_is_checked_in() {
         };
         tree.add(path, content).expect("a path");
     }
-    compare("generated/typescript/src", &tree);
+    compare_whole("generated/typescript/src", &tree);
 }
 
 /// The schemas whose output is checked in.
@@ -133,11 +145,86 @@ fn the_rust_output_parses() {
 
 #[test]
 fn the_flatbuffers_output_is_checked_in() {
-    for schema in SCHEMAS {
-        compare(
-            "generated/fbs",
-            &flatbuffers::generate(&load(schema)).expect("each file has a name of its own"),
-        );
+    let templates = Templates::new(flatbuffers::TEMPLATES, &[]).expect("the templates are right");
+    let tree = flatbuffers::generate(&SCHEMAS.map(load), &templates).expect("the templates are right");
+    compare_whole("generated/fbs", &tree);
+}
+
+type Generate = fn(&[Schema], &Templates) -> Result<Tree, Error>;
+
+/// Each language that is made from templates: its folder, what of it is built in, and all that makes files from it.
+const LANGUAGES: [(&str, BuiltIn, &[Generate]); 4] = [
+    ("docs", docs::TEMPLATES, &[docs::generate, docs::mermaid, docs::dot]),
+    ("fbs", flatbuffers::TEMPLATES, &[flatbuffers::generate]),
+    ("python", python::TEMPLATES, &[python::generate]),
+    ("typescript", typescript::TEMPLATES, &[typescript::generate]),
+];
+
+#[test]
+fn a_language_is_one_folder_and_all_of_it_is_built_in() {
+    let mut folders = Vec::new();
+    for (language, built_in, _) in LANGUAGES {
+        let mut there = Vec::new();
+        files_below(&root().join("zlink-codegen/templates").join(language), "", &mut there);
+        let mut names: Vec<&str> = built_in.iter().map(|(name, _)| *name).collect();
+        there.sort();
+        names.sort_unstable();
+        assert_eq!(there, names, "{language}");
+        folders.push(language.to_owned());
+    }
+    let there = std::fs::read_dir(root().join("zlink-codegen/templates")).expect("the folder is there");
+    let mut there: Vec<String> = there
+        .map(|entry| entry.expect("readable").file_name().into_string().expect("text"))
+        .collect();
+    there.sort();
+    assert_eq!(there, folders);
+}
+
+fn files_below(folder: &Path, below: &str, found: &mut Vec<String>) {
+    for entry in std::fs::read_dir(folder).expect("the folder is there") {
+        let entry = entry.expect("readable");
+        let name = format!("{below}{}", entry.file_name().to_str().expect("text"));
+        if entry.path().is_dir() {
+            files_below(&entry.path(), &format!("{name}/"), found);
+        } else {
+            found.push(name);
+        }
+    }
+}
+
+/// No file of a language comes from anywhere but its templates, and no template is for nothing.
+#[test]
+fn each_file_of_a_language_changes_with_a_template_and_each_template_changes_a_file() {
+    let schemas = ["zlink-codegen/tests/schemas/every_type.yaml"].map(load);
+    for (language, built_in, generate) in LANGUAGES {
+        let files = |own: &[Own]| {
+            let templates = Templates::new(built_in, own).expect("the templates are right");
+            let mut tree = Tree::default();
+            for generate in generate {
+                let files = generate(&schemas, &templates).expect("the templates are right");
+                tree.merge(files).expect("each file has a name of its own");
+            }
+            tree
+        };
+        let as_built_in = files(&[]);
+        let mut from_templates = BTreeSet::new();
+        for (name, text) in built_in {
+            let own = Own {
+                name: (*name).to_owned(),
+                shown: (*name).to_owned(),
+                text: format!("of one's own\n{text}"),
+            };
+            let with_own = files(&[own]);
+            let changed: Vec<String> = with_own
+                .iter()
+                .filter(|(path, content)| as_built_in.get(path) != Some(*content))
+                .map(|(path, _)| path.to_owned())
+                .collect();
+            assert!(!changed.is_empty(), "{language}: {name} changes nothing");
+            from_templates.extend(changed);
+        }
+        let all: BTreeSet<String> = as_built_in.iter().map(|(path, _)| path.to_owned()).collect();
+        assert_eq!(from_templates, all, "{language}");
     }
 }
 
@@ -151,8 +238,8 @@ fn wire_in_python() -> String {
 #[test]
 fn the_wire_in_python_is_generated_from_its_schema() {
     let mut tree = Tree::default();
-    tree.add("protocol.py", wire_in_python()).expect("a path");
-    compare("zlink-codegen/src/backend/python/zlink", &tree);
+    tree.add("protocol.py.tera", wire_in_python()).expect("a path");
+    compare("zlink-codegen/templates/python/zlink", &tree);
 }
 
 #[test]
@@ -170,7 +257,7 @@ fn the_python_output_is_checked_in() {
         };
         tree.add(path, content).expect("a path");
     }
-    compare("generated/python/zlink_generated", &tree);
+    compare_whole("generated/python/zlink_generated", &tree);
 }
 
 #[test]
@@ -256,7 +343,7 @@ fn the_documentation_is_checked_in_and_every_link_of_it_leads_somewhere() {
     ] {
         assert!(arena.contains(part), "{part} in\n{arena}");
     }
-    compare("generated/docs", &tree);
+    compare_whole("generated/docs", &tree);
 }
 
 #[test]

@@ -45,7 +45,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("format", &["source", "diagnostic", "load"]),
     ("backend", &[]),
     ("backend::rust", BACK_END),
-    ("backend::flatbuffers", BACK_END),
+    ("backend::flatbuffers", TEMPLATE_BACK_END),
     ("backend::tera", BACK_END),
     ("backend::python", TEMPLATE_BACK_END),
     ("backend::typescript", TEMPLATE_BACK_END),

@@ -1959,7 +1959,7 @@ pub trait ObstaclesHandler_2: rt::Send + rt::Sync + 'static {
     fn arc(&self, context: &rt::ChannelContext<'_>, request: Result)
     -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
     /// Handles `obstacles.obstacles.Into`.
-    fn into_2(&self, context: &rt::ChannelContext<'_>, message: String)
+    fn into_3(&self, context: &rt::ChannelContext<'_>, message: String)
     -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
     /// Handles `obstacles.obstacles.From`.
     fn from(&self, context: &rt::ChannelContext<'_>, request: Self_)
@@ -2130,7 +2130,7 @@ pub trait ObstaclesHandler_2: rt::Send + rt::Sync + 'static {
     fn clone(&self, context: &rt::ChannelContext<'_>, message: String)
     -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
     /// Handles `obstacles.obstacles.into`.
-    fn into(&self, context: &rt::ChannelContext<'_>, request: Self_)
+    fn into_2(&self, context: &rt::ChannelContext<'_>, request: Self_)
     -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
     /// Handles `obstacles.obstacles.poll`.
     fn poll(&self, context: &rt::ChannelContext<'_>, message: super::core::Option)
@@ -2227,7 +2227,7 @@ pub fn server<H: ObstaclesHandler_2>(handler: H) -> rt::ChannelServer {
         .request("obstacles.obstacles.Fn", <H as ObstaclesHandler_2>::fn_2)
         .send("obstacles.obstacles.Future", <H as ObstaclesHandler_2>::future)
         .request("obstacles.obstacles.Arc", <H as ObstaclesHandler_2>::arc)
-        .send("obstacles.obstacles.Into", <H as ObstaclesHandler_2>::into_2)
+        .send("obstacles.obstacles.Into", <H as ObstaclesHandler_2>::into_3)
         .request("obstacles.obstacles.From", <H as ObstaclesHandler_2>::from)
         .send("obstacles.obstacles.Iterator", <H as ObstaclesHandler_2>::iterator)
         .request("obstacles.obstacles.Message", <H as ObstaclesHandler_2>::message_2)
@@ -2284,7 +2284,7 @@ pub fn server<H: ObstaclesHandler_2>(handler: H) -> rt::ChannelServer {
         .send("obstacles.obstacles.X", <H as ObstaclesHandler_2>::x_2)
         .request("obstacles.obstacles.on", <H as ObstaclesHandler_2>::on_2)
         .send("obstacles.obstacles.clone", <H as ObstaclesHandler_2>::clone)
-        .request("obstacles.obstacles.into", <H as ObstaclesHandler_2>::into)
+        .request("obstacles.obstacles.into", <H as ObstaclesHandler_2>::into_2)
         .send("obstacles.obstacles.poll", <H as ObstaclesHandler_2>::poll)
         .request("obstacles.obstacles.unwrap", <H as ObstaclesHandler_2>::unwrap)
         .send("obstacles.obstacles.drop", <H as ObstaclesHandler_2>::drop)
@@ -2630,7 +2630,7 @@ impl ObstaclesClient_2 {
         self.route.request(const { rt::Method::request("obstacles.obstacles.Arc", rt::None) }, request)
     }
     /// Calls `obstacles.obstacles.Into`.
-    pub fn into_2(&self, message: String) -> rt::SendCall<String> {
+    pub fn into_3(&self, message: String) -> rt::SendCall<String> {
         self.route.send(const { rt::Method::send("obstacles.obstacles.Into") }, message)
     }
     /// Calls `obstacles.obstacles.From`.
@@ -2858,7 +2858,7 @@ impl ObstaclesClient_2 {
         self.route.send(const { rt::Method::send("obstacles.obstacles.clone") }, message)
     }
     /// Calls `obstacles.obstacles.into`.
-    pub fn into(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+    pub fn into_2(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.route.request(const { rt::Method::request("obstacles.obstacles.into", rt::Some(1000)) }, request)
     }
     /// Calls `obstacles.obstacles.poll`.
@@ -3708,7 +3708,7 @@ pub trait SelfSpot: rt::Sized + rt::Send + 'static {
     fn arc(&mut self, turn: &mut SelfTurn<'_>, message: Vec)
     -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
     /// Handles `obstacles.Self.Into`.
-    fn into_2(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
+    fn into_3(&mut self, turn: &mut SelfTurn<'_>, request: Self_)
     -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
     /// Handles `obstacles.Self.From`.
     fn from(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
@@ -3879,7 +3879,7 @@ pub trait SelfSpot: rt::Sized + rt::Send + 'static {
     fn clone(turn: &mut SelfYieldTurn<'_, Self>, message: super::core::Option)
     -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
     /// Handles `obstacles.Self.into`.
-    fn into(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
+    fn into_2(turn: &mut SelfYieldTurn<'_, Self>, request: Result)
     -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
     /// Handles `obstacles.Self.poll`.
     fn poll(&mut self, turn: &mut SelfTurn<'_>, message: String)
@@ -4252,7 +4252,7 @@ pub fn self_spot<S: SelfSpot>() -> rt::SpotFactory {
         .request_yielding_closing("obstacles.Self.Fn", <S as SelfSpot>::fn_2)
         .send_closing("obstacles.Self.Future", <S as SelfSpot>::future)
         .send("obstacles.Self.Arc", <S as SelfSpot>::arc)
-        .request("obstacles.Self.Into", <S as SelfSpot>::into_2)
+        .request("obstacles.Self.Into", <S as SelfSpot>::into_3)
         .send_yielding("obstacles.Self.From", <S as SelfSpot>::from)
         .request_yielding_closing("obstacles.Self.Iterator", <S as SelfSpot>::iterator)
         .send_closing("obstacles.Self.Message", <S as SelfSpot>::message_2)
@@ -4309,7 +4309,7 @@ pub fn self_spot<S: SelfSpot>() -> rt::SpotFactory {
         .send("obstacles.Self.X", <S as SelfSpot>::x_2)
         .request("obstacles.Self.on", <S as SelfSpot>::on)
         .send_yielding("obstacles.Self.clone", <S as SelfSpot>::clone)
-        .request_yielding_closing("obstacles.Self.into", <S as SelfSpot>::into)
+        .request_yielding_closing("obstacles.Self.into", <S as SelfSpot>::into_2)
         .send_closing("obstacles.Self.poll", <S as SelfSpot>::poll)
         .send("obstacles.Self.unwrap", <S as SelfSpot>::unwrap)
         .request("obstacles.Self.drop", <S as SelfSpot>::drop)
@@ -4773,7 +4773,7 @@ impl SelfSpotClient {
         self.spot.send(const { rt::Method::send("obstacles.Self.Arc") }, message)
     }
     /// Calls `obstacles.Self.Into`.
-    pub fn into_2(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+    pub fn into_3(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
         self.spot.request(const { rt::Method::request("obstacles.Self.Into", rt::Some(1000)) }, request)
     }
     /// Calls `obstacles.Self.From`.
@@ -5001,7 +5001,7 @@ impl SelfSpotClient {
         self.spot.send(const { rt::Method::send("obstacles.Self.clone") }, message)
     }
     /// Calls `obstacles.Self.into`.
-    pub fn into(&self, request: Result) -> rt::RequestCall<Result, Option> {
+    pub fn into_2(&self, request: Result) -> rt::RequestCall<Result, Option> {
         self.spot.request(const { rt::Method::request("obstacles.Self.into", rt::None) }, request)
     }
     /// Calls `obstacles.Self.poll`.
@@ -5412,7 +5412,7 @@ pub trait TypeSpot: rt::Sized + rt::Send + 'static {
     fn arc(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
     -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
     /// Handles what is published as `obstacles.type.Into` on `foo-bar`.
-    fn into_2(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    fn into_3(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
     -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
     /// Handles what is published as `obstacles.type.From` on `foo-bar`.
     fn from(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
@@ -5583,7 +5583,7 @@ pub trait TypeSpot: rt::Sized + rt::Send + 'static {
     fn clone(&mut self, turn: &mut TypeTurn<'_>, message: super::core::Option)
     -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
     /// Handles what is published as `obstacles.type.into` on `foo-bar`.
-    fn into(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    fn into_2(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
     -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
     /// Handles what is published as `obstacles.type.poll` on `foo-bar`.
     fn poll(&mut self, turn: &mut TypeTurn<'_>, message: Self_)
@@ -5773,7 +5773,7 @@ pub fn type_spot<S: TypeSpot>() -> rt::SpotFactory {
         .subscribe("foo-bar", "a\"b\\Fn", "obstacles.type.Fn", <S as TypeSpot>::fn_2)
         .subscribe("foo-bar", "a\"b\\Future", "obstacles.type.Future", <S as TypeSpot>::future)
         .subscribe("foo-bar", "a\"b\\Arc", "obstacles.type.Arc", <S as TypeSpot>::arc)
-        .subscribe("foo-bar", "a\"b\\Into", "obstacles.type.Into", <S as TypeSpot>::into_2)
+        .subscribe("foo-bar", "a\"b\\Into", "obstacles.type.Into", <S as TypeSpot>::into_3)
         .subscribe("foo-bar", "a\"b\\From", "obstacles.type.From", <S as TypeSpot>::from)
         .subscribe("foo-bar", "a\"b\\Iterator", "obstacles.type.Iterator", <S as TypeSpot>::iterator)
         .subscribe("foo-bar", "a\"b\\Message", "obstacles.type.Message", <S as TypeSpot>::message_2)
@@ -5830,7 +5830,7 @@ pub fn type_spot<S: TypeSpot>() -> rt::SpotFactory {
         .subscribe("foo-bar", "a\"b\\X", "obstacles.type.X", <S as TypeSpot>::x_2)
         .subscribe("foo-bar", "a\"b\\on", "obstacles.type.on", <S as TypeSpot>::on)
         .subscribe("foo-bar", "a\"b\\clone", "obstacles.type.clone", <S as TypeSpot>::clone)
-        .subscribe("foo-bar", "a\"b\\into", "obstacles.type.into", <S as TypeSpot>::into)
+        .subscribe("foo-bar", "a\"b\\into", "obstacles.type.into", <S as TypeSpot>::into_2)
         .subscribe("foo-bar", "a\"b\\poll", "obstacles.type.poll", <S as TypeSpot>::poll)
         .subscribe("foo-bar", "a\"b\\unwrap", "obstacles.type.unwrap", <S as TypeSpot>::unwrap)
         .subscribe("foo-bar", "a\"b\\drop", "obstacles.type.drop", <S as TypeSpot>::drop)
@@ -6202,7 +6202,7 @@ impl TypeSpots {
         self.route.publish("foo-bar", "a\"b\\Arc", "obstacles.type.Arc", message)
     }
     /// Publishes `obstacles.type.Into` on `foo-bar`, to all who subscribe to it.
-    pub fn publish_into_2(&self, message: Vec) -> rt::PublishCall<Vec> {
+    pub fn publish_into_3(&self, message: Vec) -> rt::PublishCall<Vec> {
         self.route.publish("foo-bar", "a\"b\\Into", "obstacles.type.Into", message)
     }
     /// Publishes `obstacles.type.From` on `foo-bar`, to all who subscribe to it.
@@ -6430,7 +6430,7 @@ impl TypeSpots {
         self.route.publish("foo-bar", "a\"b\\clone", "obstacles.type.clone", message)
     }
     /// Publishes `obstacles.type.into` on `foo-bar`, to all who subscribe to it.
-    pub fn publish_into(&self, message: Vec) -> rt::PublishCall<Vec> {
+    pub fn publish_into_2(&self, message: Vec) -> rt::PublishCall<Vec> {
         self.route.publish("foo-bar", "a\"b\\into", "obstacles.type.into", message)
     }
     /// Publishes `obstacles.type.poll` on `foo-bar`, to all who subscribe to it.

@@ -1,7 +1,7 @@
 //! Documentation: a Markdown page per namespace with an index, and the picture of who calls whom by itself.
 //!
-//! What is said is decided here and in the rooms below, how it looks in the templates beside them. A page says nothing of
-//! who imports its namespace, so that it is the same whichever schema brought it.
+//! What is said is decided in this module and the rooms below it, how it looks in the templates, `templates/docs`. A page
+//! says nothing of who imports its namespace, so that it is the same whichever schema brought it.
 
 mod objects;
 mod page;

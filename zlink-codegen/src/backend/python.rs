@@ -1,15 +1,13 @@
 //! Python: a package with a package of its own for each namespace, and `zlink`, what all of them need.
 //!
-//! What is decided (names, types, literals, order) is decided in the rooms below; how it looks is in the templates
-//! beside them.
+//! What is decided (names, types, literals, order) is decided in this module and the rooms below it; how it looks is in
+//! the templates, `templates/python`.
 
 mod codec;
 mod data;
 mod module;
 mod names;
 mod text;
-
-use serde::Serialize;
 
 use self::module::Module;
 use self::names::Names;
@@ -21,6 +19,7 @@ use crate::output::Tree;
 pub const TEMPLATES: BuiltIn = templates!(
     "python":
     "package.py",
+    "py.typed",
     "namespace.py",
     "zlink/__init__.py",
     "zlink/base.py",
@@ -35,26 +34,10 @@ pub const TEMPLATES: BuiltIn = templates!(
     "zlink/errors.py",
     "zlink/link.py",
     "zlink/metadata.py",
+    "zlink/protocol.py",
     "zlink/values.py",
     "zlink/wire.py",
 );
-
-/// What is beside the namespaces, by its name among the templates and in the package.
-const SUPPORT: &[&str] = &[
-    "__init__.py",
-    "base.py",
-    "call.py",
-    "client.py",
-    "codec.py",
-    "errors.py",
-    "link.py",
-    "metadata.py",
-    "values.py",
-    "wire.py",
-];
-
-/// What a client needs besides, as Python: made from the schema of the wire, and checked in.
-const PROTOCOL: &str = include_str!("python/zlink/protocol.py");
 
 /// The package that the folder is: `zlink`, and a package per namespace of `schemas`.
 ///
@@ -62,14 +45,10 @@ const PROTOCOL: &str = include_str!("python/zlink/protocol.py");
 /// Where a template is wrong.
 pub fn generate(schemas: &[Schema], templates: &Templates) -> Result<Tree, Error> {
     let mut tree = Tree::default();
-    tree.add("__init__.py", templates.render("package.py.tera", &Nothing {})?)?;
+    tree.add("__init__.py", templates.text("package.py.tera")?)?;
     // Tells type checkers that the package has its types in it.
-    tree.add("py.typed", "")?;
-    for name in SUPPORT {
-        let text = templates.render(&format!("zlink/{name}.tera"), &Nothing {})?;
-        tree.add(format!("zlink/{name}"), text)?;
-    }
-    tree.add("zlink/protocol.py", PROTOCOL)?;
+    templates.file("py.typed", &mut tree)?;
+    templates.folder("zlink", TEMPLATES, &mut tree)?;
     for schema in schemas {
         let names: Vec<Names> = schema.namespaces.iter().map(Names::of).collect();
         for (at, of) in names.iter().enumerate() {
@@ -82,7 +61,7 @@ pub fn generate(schemas: &[Schema], templates: &Templates) -> Result<Tree, Error
     Ok(tree)
 }
 
-/// The one module of the root of `schema`, as it is within `zlink` itself.
+/// The one module of the root of `schema`, as it is within `zlink` itself: of the wire's, it is checked in as a template.
 ///
 /// # Errors
 /// Where a template is wrong.
@@ -91,7 +70,3 @@ pub fn protocol(schema: &Schema, templates: &Templates) -> Result<String, Error>
     let root = names.len().saturating_sub(1);
     templates.render("namespace.py.tera", &Module::of(schema, &names, root, "."))
 }
-
-/// A template that says it all itself.
-#[derive(Serialize)]
-struct Nothing {}

@@ -1,28 +1,32 @@
 //! Templates: how a language whose files are text with holes in it gets from a context to that text.
 //!
-//! A language is a folder of templates, built into the program, and one module that makes their contexts from the IR:
-//! whatever needs a decision (names, types, order, literals) is decided there, and a template only lays it out.
-//! Whoever wants other text gives templates of their own, each in place of the one of its name. It must not know any
-//! language, nor where templates of one's own come from.
+//! A language is one folder of templates, `templates/<language>` beside `src`, built into the program, and one module,
+//! `backend::<language>`, that makes their contexts from the IR: whatever needs a decision (names, types, order,
+//! literals) is decided there, and a template only lays it out. Every file that is written is a template, those
+//! without a hole among them: whoever wants other text gives templates of their own, each in place of the one of its
+//! name. It must not know any language, nor where templates of one's own come from.
 
-use std::collections::BTreeMap;
-use std::fmt;
+mod error;
 
-use ::tera::{Context, ErrorKind, Tera};
+use ::tera::{Context, Tera};
 use serde::Serialize;
 
-use crate::output::Refused;
+pub use self::error::Error;
+use self::error::{Source, Sources};
+use crate::output::Tree;
+
+/// What the name of a template ends in.
+pub const SUFFIX: &str = ".tera";
 
 /// The templates that a language brings: the name of each, which ends in `.tera`, and its text.
 pub type BuiltIn = &'static [(&'static str, &'static str)];
 
-/// The templates of a folder: `templates!("python": "namespace.py", …)`, where `python/namespace.py.tera` is beside the
-/// file that says so.
+/// The templates of a folder: `templates!("python": "namespace.py", …)` is `templates/python/namespace.py.tera`, ….
 macro_rules! templates {
     ($folder:literal: $($name:literal),+ $(,)?) => {
         &[$((
             concat!($name, ".tera"),
-            include_str!(concat!($folder, "/", $name, ".tera")),
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/", $folder, "/", $name, ".tera")),
         )),+]
     };
 }
@@ -42,8 +46,7 @@ pub struct Own {
 /// The templates of one language, ready to be filled in.
 pub struct Templates {
     tera: Tera,
-    /// What errors call a template of one's own.
-    shown: BTreeMap<String, String>,
+    sources: Sources,
 }
 
 impl Templates {
@@ -58,24 +61,21 @@ impl Templates {
             && !own.iter().any(replaces)
         {
             let names: Vec<_> = built_in.iter().map(|(name, _)| *name).collect();
-            return Err(Error {
-                place: Some((first.shown.clone(), None)),
-                message: format!(
-                    "takes the place of no template of this language; they are {}",
-                    names.join(", ")
-                ),
-            });
+            return Err(Error::useless(&first.shown, &names.join(", ")));
         }
         let mut tera = Tera::new();
         // Files of programs, never HTML.
         tera.autoescape_on(Vec::<&str>::new());
-        let shown: BTreeMap<String, String> = own.iter().map(|it| (it.name.clone(), it.shown.clone())).collect();
-        let kept = built_in.iter().filter(|(name, _)| !shown.contains_key(*name)).copied();
-        let all = kept.chain(own.iter().map(|it| (it.name.as_str(), it.text.as_str())));
+        let built_in = built_in
+            .iter()
+            .map(|&(name, text)| (name.to_owned(), Source::of(name, text)));
+        let own = own.iter().map(|it| (it.name.clone(), Source::of(&it.shown, &it.text)));
+        let sources = Sources(built_in.chain(own).collect());
+        let all = sources.0.iter().map(|(name, it)| (name.as_str(), it.text.as_str()));
         // All at once: a template may include one that comes later.
         match tera.add_raw_templates(all) {
-            Ok(()) => Ok(Self { tera, shown }),
-            Err(error) => Err(Error::of(&error, None, &shown)),
+            Ok(()) => Ok(Self { tera, sources }),
+            Err(error) => Err(Error::of(&error, None, &sources)),
         }
     }
 
@@ -84,74 +84,48 @@ impl Templates {
     /// # Errors
     /// Where the template names what is not there, or does with it what cannot be done.
     pub fn render(&self, template: &str, context: &impl Serialize) -> Result<String, Error> {
-        let rendered = Context::from_serialize(context).and_then(|context| self.tera.render(template, &context));
-        rendered.map_err(|error| Error::of(&error, Some(template), &self.shown))
+        let context =
+            Context::from_serialize(context).map_err(|error| Error::of(&error, Some(template), &self.sources))?;
+        self.filled(template, &context)
     }
-}
 
-/// Why templates give no files.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error {
-    /// The template, its line and column from 1, as far as they are known.
-    place: Option<(String, Option<(usize, usize)>)>,
-    message: String,
-}
+    /// The text of a `template` that says it all itself.
+    ///
+    /// # Errors
+    /// As for [`render`](Self::render).
+    pub fn text(&self, template: &str) -> Result<String, Error> {
+        self.filled(template, &Context::new())
+    }
 
-impl Error {
-    fn of(error: &::tera::Error, template: Option<&str>, shown: &BTreeMap<String, String>) -> Self {
-        let named = |name: &str| shown.get(name).cloned().unwrap_or_else(|| name.to_owned());
-        let (place, message) = match error.kind() {
-            ErrorKind::SyntaxError(report) | ErrorKind::RenderingError(report) => {
-                let span = report.span();
-                let place = (named(report.filename()), Some((span.start_line, span.start_col + 1)));
-                (Some(place), report.message().to_owned())
+    /// Adds the file of a template that says it all itself to `tree`, under the template's name.
+    ///
+    /// # Errors
+    /// As for [`render`](Self::render).
+    pub fn file(&self, path: &str, tree: &mut Tree) -> Result<(), Error> {
+        tree.add(path, self.text(&format!("{path}{SUFFIX}"))?)?;
+        Ok(())
+    }
+
+    /// Adds every [`file`](Self::file) of `folder`: the `built_in` templates that lie in it. What lies deeper is a part
+    /// of one of them.
+    ///
+    /// # Errors
+    /// As for [`render`](Self::render).
+    pub fn folder(&self, folder: &str, built_in: BuiltIn, tree: &mut Tree) -> Result<(), Error> {
+        for (template, _) in built_in {
+            let within = template.rsplit_once('/').is_some_and(|(within, _)| within == folder);
+            if let Some(path) = template.strip_suffix(SUFFIX).filter(|_| within) {
+                self.file(path, tree)?;
             }
-            ErrorKind::CircularExtend { tpl, .. } | ErrorKind::CircularInclude { tpl, .. } => {
-                (Some((named(tpl), None)), error.to_string())
-            }
-            ErrorKind::MissingParent { current, .. } => (Some((named(current), None)), error.to_string()),
-            _ => match reported(&error.to_string()) {
-                Some((name, line, column, message)) => (Some((named(&name), Some((line, column)))), message),
-                None => (template.map(|name| (named(name), None)), error.to_string()),
-            },
-        };
-        Self { place, message }
-    }
-}
-
-/// The place that is told only in the text of an error, as a report of several lines: `error: <message>`, and below
-/// it `--> <template>:<line>:<column>`.
-fn reported(text: &str) -> Option<(String, usize, usize, String)> {
-    let mut lines = text.lines();
-    let message = lines.next()?.trim_start_matches("error: ").to_owned();
-    let place = lines.find_map(|line| line.trim_start().strip_prefix("--> "))?;
-    let (rest, column) = place.rsplit_once(':')?;
-    let (name, line) = rest.rsplit_once(':')?;
-    Some((name.to_owned(), line.parse().ok()?, column.parse().ok()?, message))
-}
-
-/// A mistake of the generator: two of its files have one name.
-impl From<Refused> for Error {
-    fn from(refused: Refused) -> Self {
-        Self {
-            place: None,
-            message: refused.to_string(),
         }
+        Ok(())
+    }
+
+    fn filled(&self, template: &str, context: &Context) -> Result<String, Error> {
+        let rendered = self.tera.render(template, context);
+        rendered.map_err(|error| Error::of(&error, Some(template), &self.sources))
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.place {
-            Some((template, Some((line, column)))) => write!(f, "template {template}:{line}:{column}: ")?,
-            Some((template, None)) => write!(f, "template {template}: ")?,
-            None => {}
-        }
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Error {}
 
 #[cfg(test)]
 mod tests;

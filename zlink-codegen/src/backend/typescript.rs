@@ -1,7 +1,7 @@
 //! TypeScript: an ES module per namespace, and beside them, in `zlink`, what all of them are written in.
 //!
-//! What is decided (names, types, literals, order) is decided here; how it looks is in the template. The files in
-//! `zlink` are written as they are: they are not templates, so that they can be edited and checked as the code they are.
+//! What is decided (names, types, literals, order) is decided in this module and the rooms below it; how it looks is in
+//! the templates, `templates/typescript`.
 
 mod context;
 mod names;
@@ -15,30 +15,24 @@ use crate::ir::Schema;
 use crate::output::Tree;
 
 /// The templates of the language.
-pub const TEMPLATES: BuiltIn = templates!("typescript": "namespace.ts");
-
-/// What the generated modules are written in, by name.
-macro_rules! runtime {
-    ($($name:literal),+ $(,)?) => {
-        &[$(($name, include_str!(concat!("typescript/zlink/", $name)))),+]
-    };
-}
-const RUNTIME: &[(&str, &str)] = runtime!(
-    "admission.ts",
-    "backoff.ts",
-    "call.ts",
-    "channel.ts",
-    "codec.ts",
-    "errors.ts",
-    "index.ts",
-    "link.ts",
-    "liveness.ts",
-    "metadata.ts",
-    "reader.ts",
-    "record.ts",
-    "select.ts",
-    "wire.ts",
-    "writer.ts",
+pub const TEMPLATES: BuiltIn = templates!(
+    "typescript":
+    "namespace.ts",
+    "zlink/admission.ts",
+    "zlink/backoff.ts",
+    "zlink/call.ts",
+    "zlink/channel.ts",
+    "zlink/codec.ts",
+    "zlink/errors.ts",
+    "zlink/index.ts",
+    "zlink/link.ts",
+    "zlink/liveness.ts",
+    "zlink/metadata.ts",
+    "zlink/reader.ts",
+    "zlink/record.ts",
+    "zlink/select.ts",
+    "zlink/wire.ts",
+    "zlink/writer.ts",
 );
 
 /// A module per namespace of `schemas`, and the folder `zlink`.
@@ -47,13 +41,11 @@ const RUNTIME: &[(&str, &str)] = runtime!(
 /// Where a template is wrong.
 pub fn generate(schemas: &[Schema], templates: &Templates) -> Result<Tree, Error> {
     let mut tree = modules(schemas, templates, "./zlink/index.js")?;
-    for (name, text) in RUNTIME {
-        tree.add(format!("zlink/{name}"), *text)?;
-    }
+    templates.folder("zlink", TEMPLATES, &mut tree)?;
     Ok(tree)
 }
 
-/// A module per namespace, over the `runtime` of that path.
+/// A module per namespace, over the `runtime` of that path: the wire's, over `./codec.js`, is checked in as a template.
 ///
 /// # Errors
 /// Where a template is wrong.

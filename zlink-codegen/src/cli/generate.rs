@@ -56,23 +56,23 @@ pub(super) fn run(request: Request, console: &mut Console<'_>) -> u8 {
 
 /// The files of all schemas.
 fn generate(schemas: &[Schema], request: Request) -> Result<Tree, String> {
-    let own = match (&request.templates, request.lang) {
-        (None, _) => Vec::new(),
-        (Some(_), Lang::Rust | Lang::Fbs) => return Err("rust and fbs are not made from templates".to_owned()),
-        (Some(folder), _) => templates::read(folder)?,
-    };
     let from_templates = |built_in, generate: fn(&[Schema], &tera::Templates) -> Result<Tree, tera::Error>| {
+        let own = match &request.templates {
+            None => Vec::new(),
+            Some(folder) => templates::read(folder, built_in)?,
+        };
         let tree = tera::Templates::new(built_in, &own).and_then(|templates| generate(schemas, &templates));
         tree.map_err(|error| error.to_string())
     };
     match request.lang {
+        Lang::Rust if request.templates.is_some() => Err("rust is not made from templates".to_owned()),
         Lang::Rust => {
             let options = rust::Options {
                 runtime: request.runtime,
             };
-            each(schemas, |schema| rust::modules(schema, &options))
+            rust_modules(schemas, &options)
         }
-        Lang::Fbs => each(schemas, flatbuffers::generate),
+        Lang::Fbs => from_templates(flatbuffers::TEMPLATES, flatbuffers::generate),
         Lang::Python => from_templates(python::TEMPLATES, python::generate),
         Lang::Typescript => from_templates(typescript::TEMPLATES, typescript::generate),
         Lang::Docs => from_templates(docs::TEMPLATES, docs::generate),
@@ -81,15 +81,12 @@ fn generate(schemas: &[Schema], request: Request) -> Result<Tree, String> {
     }
 }
 
-/// The files that each schema gives by itself: a namespace that several import is the same in each.
-fn each<E: std::fmt::Display>(
-    schemas: &[Schema],
-    generate: impl Fn(&Schema) -> Result<Tree, E>,
-) -> Result<Tree, String> {
+/// The modules that each schema gives by itself: a namespace that several import is the same in each.
+fn rust_modules(schemas: &[Schema], options: &rust::Options) -> Result<Tree, String> {
     let mut all = Tree::default();
     for schema in schemas {
         let named = |error: &dyn std::fmt::Display| format!("{}: {error}", schema.root().name);
-        let tree = generate(schema).map_err(|error| named(&error))?;
+        let tree = rust::modules(schema, options).map_err(|error| named(&error))?;
         all.merge(tree).map_err(|error: Refused| named(&error))?;
     }
     Ok(all)

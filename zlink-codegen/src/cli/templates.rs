@@ -4,13 +4,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::backend::tera::Own;
+use crate::backend::tera::{BuiltIn, Own, SUFFIX};
 
-/// What a template's file is called.
-const SUFFIX: &str = ".tera";
-
-/// Every template below `folder`, by rising name. Links to folders are not followed.
-pub(super) fn read(folder: &Path) -> Result<Vec<Own>, String> {
+/// Every template below `folder`, by rising name. Links to folders are not followed. A file that has the name of a
+/// `built_in` one but for its ending would be for nothing.
+pub(super) fn read(folder: &Path, built_in: BuiltIn) -> Result<Vec<Own>, String> {
     let mut found = Vec::new();
     let mut folders = vec![PathBuf::new()];
     while let Some(below) = folders.pop() {
@@ -23,14 +21,26 @@ pub(super) fn read(folder: &Path) -> Result<Vec<Own>, String> {
                 folders.push(path);
                 continue;
             }
+            let shown = entry.path().display().to_string();
             let Some(name) = path.to_str().filter(|name| name.ends_with(SUFFIX)) else {
+                let template = format!("{}{SUFFIX}", path.display()).replace('\\', "/");
+                if built_in.iter().any(|(name, _)| *name == template) {
+                    return Err(format!(
+                        "{shown} is no template; {template} would be one of this language"
+                    ));
+                }
                 continue;
             };
-            let text = std::fs::read_to_string(entry.path())
-                .map_err(|error| format!("template {} cannot be read: {error}", entry.path().display()))?;
+            let bytes =
+                std::fs::read(entry.path()).map_err(|error| format!("template {shown} cannot be read: {error}"))?;
+            let text = String::from_utf8(bytes).map_err(|error| {
+                let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+                let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+                format!("template {shown}:{line}: this is not UTF-8")
+            })?;
             found.push(Own {
                 name: name.replace('\\', "/"),
-                shown: entry.path().display().to_string(),
+                shown,
                 text,
             });
         }

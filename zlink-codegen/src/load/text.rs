@@ -50,9 +50,7 @@ pub(crate) fn to_text(sources: &mut Sources, path: &Path, bytes: Vec<u8>) -> (Fi
             if text.starts_with('\u{feff}') {
                 text.drain(..'\u{feff}'.len_utf8());
             }
-            let bad = text
-                .char_indices()
-                .find(|(_, c)| c.is_control() && !matches!(c, '\n' | '\r' | '\t' | '\u{85}'));
+            let bad = control(&text);
             let file = sources.add(path, text);
             let result = bad.map_or(Ok(()), |(at, c)| {
                 let span = span(file, at, c.len_utf8());
@@ -82,11 +80,48 @@ pub(crate) fn to_text(sources: &mut Sources, path: &Path, bytes: Vec<u8>) -> (Fi
     }
 }
 
+/// The first control character that no text of a schema has.
+fn control(text: &str) -> Option<(usize, char)> {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    // Almost every byte is printable ASCII; as for `Sources::add`, iterators would cost ten times as much.
+    while at < bytes.len() {
+        let byte = bytes[at];
+        if byte < 0x20 || byte == 0x7f || byte == 0xc2 {
+            let c = text.get(at..).and_then(|rest| rest.chars().next());
+            let bad = c.filter(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t' | '\u{85}'));
+            if let Some(c) = bad {
+                return Some((at, c));
+            }
+        }
+        at += 1;
+    }
+    None
+}
+
 fn span(file: FileId, at: usize, len: usize) -> Span {
     let start = u32::try_from(at).unwrap_or(u32::MAX);
     Span {
         file,
         start,
         end: start.saturating_add(u32::try_from(len).unwrap_or(0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_those_of_unicode_but_for_breaks_and_tabs() {
+        for number in 0..0x300 {
+            let c = char::from_u32(number).expect("no surrogate is among them");
+            let bad = c.is_control() && !"\n\r\t\u{85}".contains(c);
+            assert_eq!(
+                control(&format!("\u{c2}é{c}b")),
+                bad.then_some((4, c)),
+                "U+{number:04X}"
+            );
+        }
     }
 }

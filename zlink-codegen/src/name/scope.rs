@@ -44,16 +44,13 @@ pub fn assign<'a>(
     reserved: impl IntoIterator<Item = &'a str>,
 ) -> Vec<String> {
     let mut scope = Scope::new(reserved);
-    let mut order: Vec<(bool, &str, usize)> = names
-        .iter()
-        .enumerate()
-        .map(|(at, name)| (form(name) != *name, *name, at))
-        .collect();
+    let mut idents: Vec<String> = names.iter().map(|name| form(name)).collect();
+    let forms = names.iter().zip(&idents).enumerate();
+    let mut order: Vec<(bool, &str, usize)> = forms.map(|(at, (name, form))| (form != name, *name, at)).collect();
     order.sort_unstable();
-    let mut idents = vec![String::new(); names.len()];
-    for (_, name, at) in order {
+    for (_, _, at) in order {
         if let Some(ident) = idents.get_mut(at) {
-            *ident = scope.claim(&form(name));
+            *ident = scope.claim(ident);
         }
     }
     idents

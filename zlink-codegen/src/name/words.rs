@@ -6,23 +6,24 @@
 /// follows a small letter or digit, and before the last capital of a run (`HTTPServer` is `http`, `server`).
 #[must_use]
 pub fn words(name: &str) -> Vec<String> {
+    let bytes = name.as_bytes();
     let mut words = Vec::new();
-    for part in name.split(|c: char| !c.is_ascii_alphanumeric()) {
-        let letters: Vec<char> = part.chars().collect();
-        let mut word = String::new();
-        for (at, letter) in letters.iter().enumerate() {
-            let before = at.checked_sub(1).and_then(|at| letters.get(at));
-            let starts = letter.is_ascii_uppercase()
-                && before.is_some_and(|before| {
-                    !before.is_ascii_uppercase() || letters.get(at + 1).is_some_and(char::is_ascii_lowercase)
-                });
-            if starts && !word.is_empty() {
-                words.push(std::mem::take(&mut word));
+    let (mut start, mut at) = (0, 0);
+    // Build scripts do this unoptimised and several times a name: a loop over an index is a fraction of what iterators cost.
+    while at <= bytes.len() {
+        let letter = bytes.get(at).copied().unwrap_or(b' ');
+        let inside = letter.is_ascii_alphanumeric();
+        if at > start {
+            let begins = letter.is_ascii_uppercase()
+                && (!bytes[at - 1].is_ascii_uppercase() || bytes.get(at + 1).is_some_and(u8::is_ascii_lowercase));
+            if begins || !inside {
+                words.push(name[start..at].to_ascii_lowercase());
+                start = at;
             }
-            word.push(letter.to_ascii_lowercase());
         }
-        if !word.is_empty() {
-            words.push(word);
+        at += 1;
+        if !inside {
+            start = at;
         }
     }
     words

@@ -213,12 +213,17 @@ fn templates_of_ones_own_are_taken_and_their_mistakes_shown_with_their_line() {
     let place = format!("error: template {}:2:4: ", wrong.display());
     assert_eq!((ran.code, ran.err.starts_with(&place)), (2, true), "{}", ran.err);
 
+    room.write("mine/namespace.py.tera", b"one\ntwo\n \xff\n");
+    let ran = room.run(&args("python"));
+    let place = format!("error: template {}:3: ", wrong.display());
+    assert_eq!((ran.code, ran.err.starts_with(&place)), (2, true), "{}", ran.err);
+
     let ran = room.run(&args("rust"));
     assert_eq!(ran.code, 2, "rust has no templates");
     // One that no template is called, or of another language, would be for nothing.
     std::fs::remove_file(&wrong).expect("removable");
     let ran = room.run(&args("typescript"));
-    let said = "package.py.tera: takes the place of no template of this language; they are namespace.ts.tera";
+    let said = "package.py.tera: takes the place of no template of this language; they are namespace.ts.tera, zlink/";
     assert!(ran.code == 2 && ran.err.contains(said), "{}", ran.err);
     std::fs::remove_dir_all(room.file("mine")).expect("removable");
     let ran = room.run(&args("python"));
@@ -226,6 +231,65 @@ fn templates_of_ones_own_are_taken_and_their_mistakes_shown_with_their_line() {
     assert!(ran.err.contains("mine"), "{}", ran.err);
     room.write("mine/other.txt", "");
     assert_eq!(room.run(&args("python")).code, 2, "no template is there");
+    room.write("mine/package.py.tera", "# mine\n");
+    assert_eq!(room.run(&args("python")).code, 0, "what is no template may be there");
+    room.write("mine/zlink/link.py", "");
+    let ran = room.run(&args("python"));
+    let said = "link.py is no template; zlink/link.py.tera would be one";
+    assert!(ran.code == 2 && ran.err.contains(said), "{}", ran.err);
+}
+
+/// What all namespaces need is made from templates as the namespaces are, in each language.
+#[test]
+fn what_is_beside_the_namespaces_has_templates_too() {
+    let room = Room::new();
+    let message = "messages: { A: { fields: { x: { id: 0, type: uuid } } } }";
+    let service = "services: { till: { methods: { tell: { send: A } } } }";
+    let schema = format!("zlink: 1\nnamespace: shop\nversion: 1\n{message}\n{service}\n");
+    room.write("shop.yaml", schema);
+    let cases = [
+        ("typescript", "zlink/link.ts", "zlink/channel.ts"),
+        ("typescript", "zlink/wire.ts", "shop.ts"),
+        ("python", "zlink/protocol.py", "zlink/link.py"),
+        ("python", "py.typed", "zlink/wire.py"),
+        ("fbs", "zlink-types.fbs", "shop.fbs"),
+        ("docs", "services.mmd", "shop.md"),
+    ];
+    for (lang, replaced, other) in cases {
+        let [built_in, own] = ["built_in", "own"].map(|out| format!("{out}/{lang}/{}", replaced.replace('/', "_")));
+        let templates = format!("mine/{replaced}");
+        room.write(&format!("{templates}/{replaced}.tera"), "{{ 40 + 2 }} of my own\n");
+        let ran = room.run(&[
+            "generate",
+            "--lang",
+            lang,
+            "--out",
+            &format!("@{built_in}"),
+            "@shop.yaml",
+        ]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        let out = format!("@{own}");
+        let templates = format!("@{templates}");
+        let ran = room.run(&[
+            "generate",
+            "--lang",
+            lang,
+            "--out",
+            &out,
+            "--templates",
+            &templates,
+            "@shop.yaml",
+        ]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        if lang == "docs" {
+            // The picture is within the pages.
+            assert!(room.read(&format!("{own}/{other}")).contains("42 of my own"), "{other}");
+            continue;
+        }
+        assert_eq!(room.read(&format!("{own}/{replaced}")), "42 of my own\n", "{replaced}");
+        let same = room.read(&format!("{own}/{other}")) == room.read(&format!("{built_in}/{other}"));
+        assert!(same, "{other} is as it was");
+    }
 }
 
 /// A lock that cannot be read is trouble with a file, as a schema is that cannot be read: not a finding in a schema.

@@ -88,7 +88,7 @@ const SPELLINGS: [&str; 34] = [
     "{}",
 ];
 /// Where one may stand: `@` is its place in a schema that is right without it.
-const PLACES: [&str; 26] = [
+const PLACES: [&str; 40] = [
     "doc: @\n",
     "imports: @\n",
     "messages: { @: {} }\n",
@@ -115,6 +115,20 @@ const PLACES: [&str; 26] = [
     "messages: { A: {}, true: {}, no: {} }\nservices: { s: { methods: { m: { send: @ } } } }\n",
     "messages: { A: {} }\nservices: { s: { methods: { @: { send: A, packet: p } } } }\n",
     "messages: { A: {} }\nservices: { s: { methods: { m: { send: A, packet: @ } } } }\n",
+    "messages: { A: {} }\nservices: { s: { methods: { m: { request: A, reply: A, timeout: @ } } } }\n",
+    "messages: { A: {} }\nservices: { s: { target: @, methods: { m: { send: A } } } }\n",
+    "messages: { A: {} }\nservices: { s: { methods: { m: { send: A, was: @ } } } }\n",
+    "spots: { @: { kind: entry } }\n",
+    "spots: { a: { kind: @ } }\n",
+    "messages: { A: {} }\nspots: { s: { kind: instance, relocation: @, methods: { m: { send: A, activates: true } } } }\n",
+    "messages: { A: {} }\nspots: { s: { kind: instance, relocation: { policy: @ }, methods: { m: { send: A, activates: true } } } }\n",
+    "messages: { A: {} }\nspots: { s: { kind: instance, relocation: { policy: recreate }, methods: { m: { send: A, activates: @ } } } }\n",
+    "messages: { A: {} }\nspots: { s: { kind: instance, relocation: { policy: recreate }, timers: @, methods: { m: { send: A, activates: true } } } }\n",
+    "messages: { A: {} }\nspots: { s: { kind: instance, relocation: { policy: recreate }, timers: [@], methods: { m: { send: A, activates: true } } } }\n",
+    "messages: { A: {} }\nspots: { s: { kind: user, relocation: { policy: recreate }, create: { request: A }, boundary: @ } }\n",
+    "messages: { A: {} }\nspots: { s: { kind: user, relocation: { policy: recreate }, create: { request: A }, execution: @ } }\n",
+    "messages: { A: {} }\nspots: { s: { kind: user, relocation: { policy: recreate }, create: @ } }\n",
+    "messages: { A: {} }\nspots: { s: { kind: user, relocation: { policy: recreate }, create: { request: A }, subscribes: { e: { channel: c, topic: @, message: A } } } }\n",
 ];
 
 #[test]

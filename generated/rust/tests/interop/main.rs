@@ -10,6 +10,7 @@ mod sample;
 mod soak;
 mod typescript;
 mod values;
+mod words;
 
 use flatc::Flatc;
 use zlink_generated::test_every_type::{All, Event, Kind};

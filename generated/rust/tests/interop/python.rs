@@ -67,6 +67,11 @@ fn python_follows_the_client_protocol() {
 }
 
 #[test]
+fn python_runs_under_names_that_are_its_words() {
+    test("tests.test_words", &[]);
+}
+
+#[test]
 fn python_calls_a_rust_host() {
     let host = Path::new(env!("CARGO_BIN_EXE_interop-host"));
     test("tests.test_client", &[("ZLINK_INTEROP_HOST", host)]);

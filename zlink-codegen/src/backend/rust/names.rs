@@ -157,6 +157,9 @@ fn spots(namespace: &Namespace, scope: &mut Scope, constants: &[String]) -> Vec<
         .collect()
 }
 
+/// Methods that take every value by itself: `client.into(…)` would be theirs, and not that of a client of this name.
+pub(super) const OF_EVERY_VALUE: &[&str] = &["into", "try_into"];
+
 /// One Rust identifier per name, all different, none of `reserved`.
 pub(super) fn idents(names: &[&str], form: impl Fn(&str) -> String, reserved: &[&str]) -> Vec<String> {
     assign(names, form, reserved.iter().copied())

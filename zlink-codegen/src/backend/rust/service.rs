@@ -20,7 +20,7 @@ impl Context<'_> {
     pub(super) fn service(&mut self, it: &Service, names: &ServiceNames) {
         let method_names: Vec<&str> = it.methods.iter().map(|method| method.name.as_str()).collect();
         // The trait and the client have the methods of the schema under the same names, so both keep `on` free.
-        let idents = names::idents(&method_names, snake, &["on"]);
+        let idents = names::idents(&method_names, snake, &[&["on"], names::OF_EVERY_VALUE].concat());
         let members: Vec<Member<'_>> = it
             .methods
             .iter()

@@ -51,7 +51,7 @@ impl Context<'_> {
             .chain(subscriptions)
             .chain(ticks.iter().map(String::as_str))
             .collect();
-        let mut idents = names::idents(&all, snake, callbacks(&it.kind)).into_iter();
+        let mut idents = names::idents(&all, snake, &[callbacks(&it.kind), names::OF_EVERY_VALUE].concat()).into_iter();
         Parts {
             it,
             names,

@@ -57,12 +57,55 @@ fn every_error_names_the_template_and_where_there_is_one_the_line() {
             "{% include \"gone.tera\" %}",
             "template mine/greeting.tera:1:",
         ),
-        ("end.tera", "{% include \"greeting.tera\" %}", "template "),
+        (
+            "greeting.tera",
+            "\n{% extends \"gone.tera\" %}",
+            "template mine/greeting.tera:2:1: ",
+        ),
+        // Round a circle: where a template of it leads to the next one.
+        (
+            "end.tera",
+            "\n  {%- include 'end.tera' %}",
+            "template mine/end.tera:2:3: ",
+        ),
+        (
+            "end.tera",
+            "\n\n{% extends \"end.tera\" %}",
+            "template mine/end.tera:3:1: ",
+        ),
+        (
+            "end.tera",
+            "one\n{% include \"greeting.tera\" %}",
+            "template mine/end.tera:2:1: ",
+        ),
+        // A component that comes to itself again, by way of another.
+        (
+            "end.tera",
+            "{% component a() %}{{ <b/> }}{% endcomponent a %}\n {% component b() %}{{ <c/> }}{% endcomponent b %}\n\
+             {% component c() %}{{ <b/> }}{% endcomponent c %}{{ <a/> }}",
+            "template mine/end.tera:2:2: ",
+        ),
     ];
     for (name, text, beginning) in cases {
         let error = greet(&[own(name, text)]).expect_err(text);
         assert!(error.starts_with(beginning), "{text}: {error}");
         assert!(error.len() > beginning.len() + 5 && !error.contains('\n'), "{error}");
+    }
+}
+
+#[test]
+fn a_component_that_two_templates_define_is_found_in_that_of_ones_own() {
+    let component = "{% component twice() %}{% endcomponent twice %}";
+    let built_in: BuiltIn = &[
+        ("a.tera", "{% component twice() %}{% endcomponent twice %}"),
+        ("b.tera", ""),
+        ("c.tera", "{% component once() %}{% endcomponent once %}"),
+    ];
+    for name in ["b.tera", "0.tera"] {
+        let own = [own(name, &format!("\n{component}")), own("b.tera", "")];
+        let own = if name == "b.tera" { &own[..1] } else { &own[..] };
+        let error = Templates::new(built_in, own).err().expect("both define it").to_string();
+        assert!(error.starts_with(&format!("template mine/{name}:2:1: ")), "{error}");
     }
 }
 

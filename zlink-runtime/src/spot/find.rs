@@ -327,7 +327,8 @@ impl Inner {
         };
         if home.serves && home.factory(kind, stable_type).is_some() {
             let takes = self.takes_new_work();
-            consider(&home.rid, home.lifecycle, if takes { home.placement_weight } else { 0 });
+            let weight = if takes { home.links.placement_weight() } else { 0 };
+            consider(&home.rid, home.lifecycle, weight);
         }
         for node in home.links.placements() {
             if node

@@ -410,7 +410,9 @@ rt::message! {
         state: NodeState => inline(1, "state"),
         /// The same memberships as in the hello, with their present weights.
         channels: rt::Vec<ChannelServer> => list(2, "channels").max(10000),
-    } slots [revision channels state]
+        /// Its present share of new objects; of an Object Server only.
+        placement_weight: rt::Option<u16> => optional(3, "placement_weight"),
+    } slots [revision channels placement_weight state]
 }
 
 rt::message! {

@@ -25,9 +25,10 @@ fn what_a_yield_would_break_is_refused_by_the_compiler() {
 }
 
 /// What a kind of Spot cannot do has no method: an Entry Spot does not close, an Instance Spot is neither created nor
-/// published to, only what the schema says activates. A reference is no target, and no borrow of a state outlives a yield.
+/// published to, only what the schema says activates. A reference is no target, no borrow of a state outlives a yield, and
+/// nobody changes how a Spot runs.
 ///
-/// REQ: SP-003, SP-007, SP-011, SP-027, SP-043, SP-060
+/// REQ: SP-003, SP-007, SP-011, SP-027, SP-042, SP-043
 #[test]
 fn what_a_spot_cannot_do_is_refused_by_the_compiler() {
     trybuild::TestCases::new().compile_fail("tests/misuse/spots/*.rs");

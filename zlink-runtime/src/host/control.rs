@@ -154,6 +154,19 @@ impl MeshNode<'_> {
         set_weight(&self.mesh.links, &channel.into(), weight)
     }
 
+    /// Changes the share of new Spots that this node takes, here and at every peer; 0 takes none. Spots that it has, and
+    /// those that are being made here, stay.
+    ///
+    /// # Errors
+    /// Where the weight is over 10,000, or this node is no Object Server.
+    pub fn set_placement_weight(&self, weight: u32) -> Result<(), ConfigError> {
+        const PLACE: &str = "placement_weight";
+        if self.mesh.links.set_placement_weight(checked_weight(PLACE, weight)?) {
+            return Ok(());
+        }
+        Err(ConfigError::new(PLACE, "this node is no Object Server"))
+    }
+
     /// Adds an intent, and dials. `expected` is the only RID that is admitted there: a link that led to another is closed.
     /// An intent that is there already dials now where it would have waited: after a refusal for good that is about a
     /// minute.
@@ -241,15 +254,16 @@ impl ChannelControl<'_> {
 
 fn set_weight(links: &Links, channel: &ChannelName, weight: u32) -> Result<(), ConfigError> {
     let place = format!("channel {:?}", channel.as_str());
-    let weight = u16::try_from(weight).ok().filter(|weight| *weight <= MAX_WEIGHT);
-    let Some(weight) = weight else {
-        return Err(ConfigError::new(place, format!("a weight must be 0 to {MAX_WEIGHT}")));
-    };
-    if links.set_weight(channel, weight) {
+    if links.set_weight(channel, checked_weight(&place, weight)?) {
         Ok(())
     } else {
         Err(ConfigError::new(place, "has no Server role there"))
     }
+}
+
+fn checked_weight(place: &str, weight: u32) -> Result<u16, ConfigError> {
+    let weight = u16::try_from(weight).ok().filter(|weight| *weight <= MAX_WEIGHT);
+    weight.ok_or_else(|| ConfigError::new(place, format!("a weight must be 0 to {MAX_WEIGHT}")))
 }
 
 fn connect(links: &Links, endpoint: &str, expected: Option<Rid>) -> Result<(), ConfigError> {

@@ -188,14 +188,12 @@ impl ObjectServerBuilder {
         let capacities: HashMap<_, _> = capacities
             .filter_map(|(name, spots)| Some((name.clone(), NonZeroU32::new(*spots)?)))
             .collect();
-        let published = self.published();
         Home {
             mesh,
             rid,
             lifecycle,
             links,
             serves: role == ObjectRole::Server,
-            placement_weight: published.placement_weight,
             factories: self
                 .spots
                 .into_iter()

@@ -248,6 +248,7 @@ impl NodeInfo {
             revision: self.revision,
             state: self.state,
             channels: channels_to_wire(&self.channels),
+            placement_weight: (self.role == ObjectRole::Server).then_some(self.objects.placement_weight),
         }
     }
 

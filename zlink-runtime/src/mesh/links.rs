@@ -30,7 +30,7 @@ use super::intent::{self, Intent};
 use super::peer::PeerLink;
 use super::sink::LinkSink;
 use super::table::{Placed, Table};
-use super::{PeerState, Placement, Upcall};
+use super::{ObjectRole, PeerState, Placement, Upcall};
 
 /// How often links are looked at.
 pub(super) const TICK: Duration = Duration::from_secs(1);
@@ -282,6 +282,22 @@ impl Links {
                 None => false,
             },
         )
+    }
+
+    /// The share of new Spots that this node takes.
+    pub(crate) fn placement_weight(&self) -> u16 {
+        self.0.local.lock().objects.placement_weight
+    }
+
+    /// Changes it and tells all peers. Returns whether this node can have Spots.
+    pub(crate) fn set_placement_weight(&self, weight: u16) -> bool {
+        self.change(|info| {
+            let serves = info.role == ObjectRole::Server;
+            if serves {
+                info.objects.placement_weight = weight;
+            }
+            serves
+        })
     }
 
     /// Tells all peers that this side takes no new work. Links stay.

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use crate::id::{Generation, LinkId, Rid};
 use crate::wire::{RejectReason, Update};
 
-use crate::limit::LOST_PEERS;
+use crate::limit::{LOST_PEERS, MAX_WEIGHT};
 
 use super::info::{NodeInfo, Refusal, channels_from_wire};
 use super::peer::PeerLink;
@@ -188,7 +188,16 @@ impl Table {
         if names(&channels) != names(&entry.info.channels) {
             return Err("an update adds or removes a channel, which needs a new link".into());
         }
-        let same = channels == entry.info.channels && update.state == entry.info.state;
+        let objects = &mut entry.info.objects;
+        let placement_weight = update.placement_weight.unwrap_or(objects.placement_weight);
+        if placement_weight > MAX_WEIGHT {
+            return Err(format!(
+                "an update has the placement weight {placement_weight}, over {MAX_WEIGHT}"
+            ));
+        }
+        let same = channels == entry.info.channels
+            && update.state == entry.info.state
+            && placement_weight == objects.placement_weight;
         match update.revision.cmp(&entry.info.revision) {
             std::cmp::Ordering::Less => Ok(false),
             std::cmp::Ordering::Equal if same => Ok(false),
@@ -197,6 +206,7 @@ impl Table {
                 entry.info.revision = update.revision;
                 entry.info.state = update.state;
                 entry.info.channels = channels;
+                entry.info.objects.placement_weight = placement_weight;
                 Ok(true)
             }
         }

@@ -13,7 +13,7 @@ use crate::channel::{
 };
 use crate::error::{Error, ErrorKind};
 use crate::execution::{Rejected, may_wait_for};
-use crate::id::{MeshName, Rid, SpotId};
+use crate::id::{MeshName, Rid, SpotId, SpotKind};
 use crate::location::Resolved;
 use crate::permit::Permit;
 use crate::transport::BoxFuture;
@@ -208,6 +208,8 @@ impl Inner {
             Phase::Ready | Phase::Forwarding => None,
             // Whoever names its generation has read in the store that it is made, before this host's own answer came.
             Phase::Creating if is_early || object.is_of(incoming.spot.generation) => None,
+            // What was here before led it here: it may come behind a call of its own sender that makes it anew.
+            Phase::Creating if self.is_made_anew(object, &incoming) => None,
             Phase::Creating => Some((ErrorKind::NotFound, "the Spot is being made")),
             Phase::Closing if activates && self.takes_new_work() => return self.wait_for_end(object, incoming),
             Phase::Closing => Some((ErrorKind::Unavailable, "the Spot closes")),
@@ -226,6 +228,12 @@ impl Inner {
             }
             None => None,
         }
+    }
+
+    /// Whether a call comes by a route to a former incarnation, which was of this host, too.
+    fn is_made_anew(&self, object: &Object, incoming: &Incoming) -> bool {
+        let own = self.fence.lease().generation();
+        object.factory.parts().kind == SpotKind::Instance && own.is_some_and(|own| own.get() == incoming.spot.lease)
     }
 
     /// Puts a call in the Spot's queue if something handles it. Handed back where the Spot closes at this moment, and the

@@ -39,6 +39,24 @@ pub(super) struct Known {
     lease: Revision,
 }
 
+impl Known {
+    fn of(record: &SpotRecord) -> Self {
+        Self {
+            mesh: record.mesh.clone(),
+            node: record.node.clone(),
+            lifecycle: record.lifecycle,
+            target: SpotTarget {
+                generation: record.generation.get(),
+                owner_generation: record.owner_generation,
+                lease: record.lease.get(),
+            },
+            version: record.version.get(),
+            owner: record.owner,
+            lease: record.lease,
+        }
+    }
+}
+
 /// What is meant where nobody knows of an owner yet.
 pub(super) const ANY_OWNER: SpotTarget = SpotTarget {
     generation: 0,
@@ -77,7 +95,10 @@ pub(super) fn failed(error: &AuthorityError) -> Error {
 
 /// What a call is told whose Spot's owner is dead.
 pub(super) fn unavailable(record: &SpotRecord) -> Error {
-    let text = format!("the host of {}, which has the Spot, is not alive", record.node);
+    let text = format!(
+        "the host of {}, which has the Spot, is not known to be alive",
+        record.node
+    );
     Error::not_executed(ErrorKind::Unavailable, text)
 }
 
@@ -162,25 +183,12 @@ impl Inner {
 
     /// Remembers where it is.
     pub(super) fn remember(&self, record: &SpotRecord) -> Found {
-        let target = SpotTarget {
-            generation: record.generation.get(),
-            owner_generation: record.owner_generation,
-            lease: record.lease.get(),
-        };
-        let known = Known {
-            mesh: record.mesh.clone(),
-            node: record.node.clone(),
-            lifecycle: record.lifecycle,
-            target,
-            version: record.version.get(),
-            owner: record.owner,
-            lease: record.lease,
-        };
+        let known = Known::of(record);
         let found = Found {
             mesh: record.mesh.clone(),
             node: record.node.clone(),
-            target,
-            version: record.version.get(),
+            target: known.target,
+            version: known.version,
             activation: None,
         };
         let mut routes = self.routes.lock();
@@ -195,6 +203,12 @@ impl Inner {
         let until = clock::now() + ACTIVATION_TIME;
         loop {
             match (self.authority.resolve(&spot.id).await, &spot.intent) {
+                // It may have lost the Spot by the time a message comes there, and a send would be dropped unheard.
+                (Resolved::Ready(record), _)
+                    if !self.authority.reader().may_be_routed_to(record.owner, record.lease) =>
+                {
+                    return Err(unavailable(&record));
+                }
                 (Resolved::Ready(record), intent) => {
                     if let Some(found) = self.leave_activation(spot, &record).await {
                         return Ok(found);
@@ -327,7 +341,8 @@ impl Inner {
         };
         if home.serves && home.factory(kind, stable_type).is_some() {
             let takes = self.takes_new_work();
-            consider(&home.rid, home.lifecycle, if takes { home.placement_weight } else { 0 });
+            let weight = if takes { home.links.placement_weight() } else { 0 };
+            consider(&home.rid, home.lifecycle, weight);
         }
         for node in home.links.placements() {
             if node
@@ -406,5 +421,60 @@ mod tests {
         assert!(!is(&format!("node-entry-{}", uuid.replace("467f", "167f"))));
         assert!(!is(uuid));
         assert!(!is("room-7"));
+    }
+
+    /// All that a route is remembered with, each from the place that it belongs to.
+    ///
+    /// REQ: RT-003
+    #[test]
+    fn a_route_is_remembered_with_all_that_it_may_be_wrong_in() {
+        use crate::id::ObjectGeneration;
+        use crate::location::OperationId;
+
+        let number = |number| Revision::new(number).unwrap();
+        let run = |number| Generation::from_wire(number).unwrap();
+        let record = SpotRecord {
+            id: SpotId::new("room").unwrap(),
+            kind: SpotKind::User,
+            stable_type: SpotType::from_static("arena.room"),
+            mesh: MeshName::from_static("world"),
+            node: Rid::new("owner").unwrap(),
+            lifecycle: run(1),
+            owner: OwnerId::new([2; 16]),
+            lease: number(3),
+            generation: ObjectGeneration::new(4).unwrap(),
+            owner_generation: 5,
+            version: number(6),
+            state: SpotState::Ready,
+            operation: OperationId {
+                source: Rid::new("caller").unwrap(),
+                lifecycle: run(7),
+                id: [8; 16],
+            },
+            inbox: Bytes::new(),
+            blob: None,
+        };
+        let Known {
+            mesh,
+            node,
+            lifecycle,
+            target:
+                SpotTarget {
+                    generation,
+                    owner_generation,
+                    lease: meant,
+                },
+            version,
+            owner,
+            lease,
+        } = Known::of(&record);
+        assert_eq!((mesh, node), (record.mesh, record.node), "the route");
+        assert_eq!(lifecycle, run(1), "of its node");
+        assert_eq!((generation, owner_generation, version), (4, 5, 6));
+        assert_eq!(
+            (owner, lease, meant),
+            (OwnerId::new([2; 16]), number(3), 3),
+            "whose lease it holds by"
+        );
     }
 }

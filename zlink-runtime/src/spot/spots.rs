@@ -54,7 +54,6 @@ pub(crate) struct Home {
     pub(crate) links: Links,
     /// Whether it can have any, or only call them.
     pub(crate) serves: bool,
-    pub(crate) placement_weight: u16,
     pub(crate) factories: HashMap<SpotType, SpotFactory>,
     pub(crate) entry: Option<SpotFactory>,
     pub(crate) rid_prefix: String,

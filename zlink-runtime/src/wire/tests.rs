@@ -96,6 +96,11 @@ fn written() -> Vec<(&'static str, Vec<u8>)> {
         revision: 3,
         state: NodeState::Draining,
         channels: hello().channels,
+        placement_weight: None,
+    };
+    let placed = Update {
+        placement_weight: Some(0),
+        ..update.clone()
     };
     let mut reply = reply_head(0x0000_0001_0000_0007).to_bytes().to_vec();
     reply.extend_from_slice(b"payload");
@@ -175,6 +180,10 @@ fn written() -> Vec<(&'static str, Vec<u8>)> {
         ("admit", service(RecordKind::Admit, encode(&hello(), <[u8]>::to_vec))),
         ("reject", service(RecordKind::Reject, encode(&refused, <[u8]>::to_vec))),
         ("update", service(RecordKind::Update, encode(&update, <[u8]>::to_vec))),
+        (
+            "update of an Object Server",
+            service(RecordKind::Update, encode(&placed, <[u8]>::to_vec)),
+        ),
         ("not required", service(RecordKind::NotRequired, Ok(Vec::new()))),
         ("ready", service(RecordKind::Ready, Ok(Vec::new()))),
         ("retire", service(RecordKind::Retire, Ok(Vec::new()))),

@@ -103,6 +103,7 @@ async fn calls_without_a_server_and_requests_without_a_reply_are_counted() {
             revision: 2,
             state: NodeState::Draining,
             channels,
+            placement_weight: None,
         },
     ));
     raw.round_trip().await;

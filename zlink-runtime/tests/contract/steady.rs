@@ -116,6 +116,7 @@ async fn a_flood_of_weights_does_not_hold_a_thread() {
                 revision: 256 * round + at,
                 state: NodeState::Serving,
                 channels: vec![orders],
+                placement_weight: None,
             };
             raw.say(&hello(RecordKind::Update, &update));
         }

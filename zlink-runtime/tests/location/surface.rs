@@ -1,6 +1,7 @@
 //! What a provider is told, and what is told of a provider: keys and bytes, and no more.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use syn::UseTree;
 use tempfile::TempDir;
@@ -60,4 +61,33 @@ async fn a_provider_looks_into_no_value() {
             }
         }
     }
+}
+
+/// The files below `folder` that ask the clock of the day.
+fn asking(folder: &Path, into: &mut BTreeSet<String>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            asking(&path, into);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let asks = ["SystemTime", "ClockId::Realtime"]
+                .into_iter()
+                .any(|clock| text.contains(clock));
+            let name = path.strip_prefix(concat!(env!("CARGO_MANIFEST_DIR"), "/src")).unwrap();
+            into.extend(asks.then(|| name.display().to_string()));
+        }
+    }
+}
+
+/// People set the clock of the day, so it decides nothing: it makes the IDs of flows, the time of a store, which judges
+/// retention, and what users send as a time. `tests/processes/clocks.rs` lets it jump.
+///
+/// REQ: LS-031
+#[test]
+fn nothing_else_asks_the_clock_of_the_day() {
+    let mut found = BTreeSet::new();
+    asking(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")), &mut found);
+    let found: Vec<_> = found.iter().map(String::as_str).collect();
+    assert_eq!(found, ["channel/flow.rs", "location/key.rs", "message/time.rs"]);
 }

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use zlink_generated::arena::*;
 use zlink_runtime::error::CallError;
 use zlink_runtime::prelude::*;
 
-use crate::arena::*;
 use crate::node::Timing;
+use crate::objects::SAID;
 use crate::stage::{LIMIT, Node, Shared, Stage, linked};
 
 /// The carts of a caller: two, which it shares with others.
@@ -31,9 +32,9 @@ pub(crate) async fn call(host: &Host, numbers: [usize; 5]) -> Result<String, Cal
                 let cart = carts.of(format!("cart-{}", carts_of(caller, ids)[number / 2 % 2]));
                 let text = marker(caller, number);
                 if (caller + number) % 2 == 0 {
-                    cart.add(Line { text }).activating().await?;
+                    cart.add(AddItem { item: text, count: 1 }).activating().await?;
                 } else {
-                    cart.view(Line { text }).activating().await?;
+                    cart.peek(Look {}).metadata(SAID, text).activating().await?;
                 }
             }
             Ok::<_, CallError>(())

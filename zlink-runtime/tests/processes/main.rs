@@ -8,13 +8,15 @@
     reason = "a test may fail"
 )]
 
-mod arena;
 mod away;
+mod clocks;
 mod crowd;
+mod day;
 mod down;
 mod journal;
 mod killed;
 mod node;
+mod objects;
 #[path = "../shared/process.rs"]
 #[allow(dead_code, reason = "other tests need more of it")]
 mod process;

@@ -1,9 +1,8 @@
 //! What the generator writes of a small schema, by hand: a lobby (Entry), rooms (User), carts (Instance).
 //!
-//! `zlink_generated::arena` shows the real thing, and `tests/simulation` uses it. Here stands what no schema gives: registrations
-//! that are wrong, calls that nothing handles or that carry another message, and rooms with and without subscriptions
-//! under one trait. `tests/processes` has
-//! one of its own.
+//! `zlink_generated::arena` shows the real thing; `ids.rs`, `tests/simulation` and `tests/processes` use it. Here stands what
+//! no schema gives: registrations that are wrong, calls that nothing handles or that carry another message, and rooms with
+//! and without subscriptions under one trait.
 
 #![allow(dead_code, missing_docs, unreachable_pub, reason = "as generated code")]
 

@@ -10,6 +10,7 @@ use zlink_runtime::{Filter, FilterContext, HostBuilder, Next, SpotQuery};
 
 use crate::arena::*;
 use crate::events::Events;
+use crate::far;
 use crate::kit::*;
 
 /// Notes what it sees, and lets through what is not forbidden.
@@ -58,9 +59,9 @@ impl LobbySpot for Greeter {
 }
 
 fn filtered(cluster: &Cluster, world: &World) {
-    let (store, world) = (cluster.store("owner"), world.clone());
+    let (with_store, world) = (far::with_store(cluster, "owner"), world.clone());
     cluster.node("owner", move |host: HostBuilder| {
-        let host = host.location_store(store.clone()).shared(world.clone());
+        let host = with_store(host).shared(world.clone());
         // That of the host is for other handlers.
         let host = host.filter(Watch(world.clone(), "host"));
         host.mesh("world", |mesh| {
@@ -78,73 +79,75 @@ fn filtered(cluster: &Cluster, world: &World) {
 /// REQ: CH-606
 #[tokio::test(start_paused = true)]
 async fn filters_stand_around_what_spots_are_sent() -> Tested {
-    for caller in ["owner", "caller"] {
-        let (cluster, world) = (Cluster::new(130), World::new());
-        filtered(&cluster, &world);
-        calls(&cluster, "caller");
-        start(&cluster).await?;
-        let host = cluster.host(caller);
-        let (one, _) = room(&host, "one", "ticks").await?;
-        room(&host, "two", "x").await?;
-        let through = |what: &str| {
-            let around = |name: &str| format!("{name} one {what} Some(\"world\")");
-            let (outer, inner) = (around("outer"), around("inner"));
-            [
-                format!("in {outer}"),
-                format!("in {inner}"),
-                format!("out {inner} true"),
-                format!("out {outer} true"),
-            ]
-        };
-        let passed = |from: usize| {
-            let log = world.log();
-            log[from..]
-                .iter()
-                .filter(|line| line.starts_with("in ") || line.starts_with("out "))
-                .cloned()
-                .collect::<Vec<_>>()
-        };
-        let from = world.log().len();
-        assert_eq!(look(&one, "lines").await?, "ticks");
-        assert_eq!(passed(from), through("room.look request"));
-        let from = world.log().len();
-        one.say(text("hello")).await?;
-        world.until("one heard hello").await;
-        cluster.advance(std::time::Duration::from_millis(1)).await;
-        assert_eq!(passed(from), through("room.say send"));
-        // A handler that gives its turn back does so within its filters.
-        world.open(1);
-        assert_eq!(one.settle(text("two")).await?.text, "2 then 2: passed");
+    for provider in PROVIDERS {
+        for caller in ["owner", "caller"] {
+            let (cluster, world) = on(provider, 130);
+            filtered(&cluster, &world);
+            calls(&cluster, "caller");
+            start(&cluster).await?;
+            let host = cluster.host(caller);
+            let (one, _) = room(&host, "one", "ticks").await?;
+            room(&host, "two", "x").await?;
+            let through = |what: &str| {
+                let around = |name: &str| format!("{name} one {what} Some(\"world\")");
+                let (outer, inner) = (around("outer"), around("inner"));
+                [
+                    format!("in {outer}"),
+                    format!("in {inner}"),
+                    format!("out {inner} true"),
+                    format!("out {outer} true"),
+                ]
+            };
+            let passed = |from: usize| {
+                let log = world.log();
+                log[from..]
+                    .iter()
+                    .filter(|line| line.starts_with("in ") || line.starts_with("out "))
+                    .cloned()
+                    .collect::<Vec<_>>()
+            };
+            let from = world.log().len();
+            assert_eq!(look(&one, "lines").await?, "ticks");
+            assert_eq!(passed(from), through("room.look request"));
+            let from = world.log().len();
+            one.say(text("hello")).await?;
+            world.until("one heard hello").await;
+            cluster.advance(std::time::Duration::from_millis(1)).await;
+            assert_eq!(passed(from), through("room.say send"));
+            // A handler that gives its turn back does so within its filters.
+            world.open(1);
+            assert_eq!(one.settle(text("two")).await?.text, "2 then 2: passed");
 
-        let rejected = one.look(text("lines")).metadata("tenant", "nobody").await.unwrap_err();
-        assert_eq!(
-            (rejected.kind(), rejected.execution()),
-            (Some(ErrorKind::Rejected), Execution::NotExecuted),
-            "{rejected}"
-        );
-        let gone = one.disband(Nothing {}).metadata("tenant", "nobody").await.unwrap_err();
-        assert_eq!(gone.kind(), Some(ErrorKind::Rejected), "{gone}");
-        one.say(text("never")).metadata("tenant", "nobody").await?;
-        assert_eq!(look(&one, "lines").await?, "ticks,hello", "it lives, and heard no more");
-        let failed = look(&one, "fail").await.unwrap_err();
-        assert_eq!(failed.kind(), Some(ErrorKind::InternalFailure));
-        assert_eq!(world.count("room.look request Some(\"world\") false"), 2);
+            let rejected = one.look(text("lines")).metadata("tenant", "nobody").await.unwrap_err();
+            assert_eq!(
+                (rejected.kind(), rejected.execution()),
+                (Some(ErrorKind::Rejected), Execution::NotExecuted),
+                "{rejected}"
+            );
+            let gone = one.disband(Nothing {}).metadata("tenant", "nobody").await.unwrap_err();
+            assert_eq!(gone.kind(), Some(ErrorKind::Rejected), "{gone}");
+            one.say(text("never")).metadata("tenant", "nobody").await?;
+            assert_eq!(look(&one, "lines").await?, "ticks,hello", "it lives, and heard no more");
+            let failed = look(&one, "fail").await.unwrap_err();
+            assert_eq!(failed.kind(), Some(ErrorKind::InternalFailure));
+            assert_eq!(world.count("room.look request Some(\"world\") false"), 2);
 
-        let all = cluster
-            .host("owner")
-            .list_spots(&SpotQuery::new(SpotKind::Entry), None)
-            .await?;
-        let lobby = lobby_spots(&host).of(&all.spots[0].reference.id);
-        assert_eq!(
-            lobby.greet(text("")).await?.text,
-            "inner",
-            "the handler has what its filters set"
-        );
-        cluster.advance(std::time::Duration::from_secs(3)).await;
-        assert!(world.count("one ticks") > 0);
-        assert_eq!(world.count("in outer one tick"), 0, "no message, no filter");
-        assert_eq!(world.count("in host"), 0);
-        cluster.shutdown().await?;
+            let all = cluster
+                .host("owner")
+                .list_spots(&SpotQuery::new(SpotKind::Entry), None)
+                .await?;
+            let lobby = lobby_spots(&host).of(&all.spots[0].reference.id);
+            assert_eq!(
+                lobby.greet(text("")).await?.text,
+                "inner",
+                "the handler has what its filters set"
+            );
+            cluster.advance(std::time::Duration::from_secs(3)).await;
+            assert!(world.count("one ticks") > 0);
+            assert_eq!(world.count("in outer one tick"), 0, "no message, no filter");
+            assert_eq!(world.count("in host"), 0);
+            cluster.shutdown().await?;
+        }
     }
     Ok(())
 }

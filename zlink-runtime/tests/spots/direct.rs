@@ -11,8 +11,8 @@ use crate::kit::*;
 /// REQ: SP-053, SP-127, EX-04
 #[tokio::test(start_paused = true)]
 async fn a_send_is_done_before_its_handler_and_all_run_in_order() -> Tested {
-    for placement in PLACEMENTS {
-        let (cluster, world, host) = placed(placement, 20).await?;
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed(place, 20).await?;
         let (room, _) = room(&host, "room", "x").await?;
         room.say(text("gate")).await?;
         world.until("say waits").await;
@@ -32,8 +32,8 @@ async fn a_send_is_done_before_its_handler_and_all_run_in_order() -> Tested {
 /// REQ: SP-041, EX-03
 #[tokio::test(start_paused = true)]
 async fn one_thing_at_a_time_happens_in_a_room() -> Tested {
-    for placement in PLACEMENTS {
-        let (cluster, world, host) = placed(placement, 21).await?;
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed(place, 21).await?;
         let (room, _) = room(&host, "room", "x").await?;
         world.open(50);
         let looks: Vec<_> = (0..50)
@@ -50,8 +50,8 @@ async fn one_thing_at_a_time_happens_in_a_room() -> Tested {
 /// REQ: SP-057, EX-75
 #[tokio::test(start_paused = true)]
 async fn what_fails_is_told_and_the_room_goes_on() -> Tested {
-    for placement in PLACEMENTS {
-        let (cluster, _, host) = placed(placement, 22).await?;
+    for place in EVERYWHERE {
+        let (cluster, _, host) = placed(place, 22).await?;
         let (room, _) = room(&host, "room", "x").await?;
         let unknown = room.unheard_of(Nothing {}).await.unwrap_err();
         assert_eq!(
@@ -83,8 +83,8 @@ async fn what_fails_is_told_and_the_room_goes_on() -> Tested {
 /// REQ: SP-161
 #[tokio::test(start_paused = true)]
 async fn metadata_comes_along() -> Tested {
-    for placement in PLACEMENTS {
-        let (cluster, _, host) = placed(placement, 23).await?;
+    for place in EVERYWHERE {
+        let (cluster, _, host) = placed(place, 23).await?;
         let (room, _) = room(&host, "room", "x").await?;
         let told = room.look(text("metadata tenant")).metadata("tenant", "acme").await?;
         assert_eq!(told.text, "acme");
@@ -97,8 +97,8 @@ async fn metadata_comes_along() -> Tested {
 /// REQ: SP-043, EX-21, EX-24, EX-25
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_is_given_back_lets_others_in() -> Tested {
-    for placement in PLACEMENTS {
-        let (cluster, world, host) = placed(placement, 24).await?;
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed(place, 24).await?;
         let (one, _) = room(&host, "one", "x").await?;
         room(&host, "two", "y").await?;
         let settling = tokio::spawn(one.settle(text("two")).into_future());
@@ -115,8 +115,8 @@ async fn a_turn_that_is_given_back_lets_others_in() -> Tested {
 /// REQ: SP-045, EX-30, EX-33
 #[tokio::test(start_paused = true)]
 async fn a_room_cannot_wait_for_itself_but_tell_itself_something() -> Tested {
-    for placement in PLACEMENTS {
-        let (cluster, _, host) = placed(placement, 25).await?;
+    for place in EVERYWHERE {
+        let (cluster, _, host) = placed(place, 25).await?;
         let (room, _) = room(&host, "room", "x").await?;
         assert_eq!(
             look(&room, "ask room").await?,
@@ -133,8 +133,8 @@ async fn a_room_cannot_wait_for_itself_but_tell_itself_something() -> Tested {
 /// REQ: SP-055, EX-34, EX-88
 #[tokio::test(start_paused = true)]
 async fn a_request_ends_at_its_deadline_wherever_it_is() -> Tested {
-    for placement in PLACEMENTS {
-        let (cluster, world, host) = placed(placement, 26).await?;
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed(place, 26).await?;
         let (one, _) = room(&host, "one", "x").await?;
         let began = tokio::time::Instant::now();
         let second = Duration::from_secs(1);
@@ -187,61 +187,65 @@ async fn a_route_that_is_known_needs_no_store() -> Tested {
 /// REQ: SP-069, LS-104
 #[tokio::test(start_paused = true)]
 async fn the_room_of_a_dead_host_is_unavailable_until_it_is_released() -> Tested {
-    let (cluster, world, host) = placed(Placement::Remote, 28).await?;
-    let (one, spot) = room(&host, "one", "x").await?;
-    serves(&cluster, &world, "other");
-    cluster.start("other").await?;
-    cluster.advance(Duration::from_secs(3)).await;
-    cluster.kill("owner");
-    let began = tokio::time::Instant::now();
-    for _ in 0..30 {
-        let lost = one
-            .look(text("lines"))
-            .timeout(Duration::from_secs(5))
-            .await
-            .unwrap_err();
-        assert_eq!(
-            lost.kind(),
-            Some(ErrorKind::Unavailable),
-            "{lost} after {:?}",
-            began.elapsed()
-        );
-        cluster.advance(Duration::from_secs(1)).await;
+    for place in REMOTE {
+        let (cluster, world, host) = placed(place, 28).await?;
+        let (one, spot) = room(&host, "one", "x").await?;
+        serves(&cluster, &world, "other");
+        cluster.start("other").await?;
+        cluster.advance(Duration::from_secs(3)).await;
+        cluster.kill("owner");
+        let began = tokio::time::Instant::now();
+        for _ in 0..30 {
+            let lost = one
+                .look(text("lines"))
+                .timeout(Duration::from_secs(5))
+                .await
+                .unwrap_err();
+            assert_eq!(
+                lost.kind(),
+                Some(ErrorKind::Unavailable),
+                "{lost} after {:?}",
+                began.elapsed()
+            );
+            cluster.advance(Duration::from_secs(1)).await;
+        }
+        assert_eq!(world.count("create"), 1, "nobody took over: {:?}", world.log());
+        assert!(room_spots(&host).release(&spot).await?);
+        assert!(!room_spots(&host).release(&spot).await?);
+        let (again, new) = room(&host, "one", "again").await?;
+        assert!(new.generation > spot.generation);
+        assert_eq!(look(&again, "lines").await?, "again");
+        cluster.shutdown().await?;
     }
-    assert_eq!(world.count("create"), 1, "nobody took over: {:?}", world.log());
-    assert!(room_spots(&host).release(&spot).await?);
-    assert!(!room_spots(&host).release(&spot).await?);
-    let (again, new) = room(&host, "one", "again").await?;
-    assert!(new.generation > spot.generation);
-    assert_eq!(look(&again, "lines").await?, "again");
-    cluster.shutdown().await?;
     Ok(())
 }
 
 /// REQ: SP-160, SP-036, EX-104
 #[tokio::test(start_paused = true)]
 async fn a_host_that_stops_closes_its_rooms_in_order() -> Tested {
-    let (cluster, world, host) = placed(Placement::Remote, 29).await?;
-    let (one, _) = room(&host, "one", "x").await?;
-    one.say(text("gate")).await?;
-    world.until("say waits").await;
-    let stopping = tokio::spawn(cluster.stop("owner"));
-    cluster.advance(Duration::from_secs(5)).await;
-    let refused = one
-        .look(text("lines"))
-        .timeout(Duration::from_secs(5))
-        .await
-        .unwrap_err();
-    assert_eq!(refused.execution(), Execution::NotExecuted, "{refused}");
-    world.open(1);
-    stopping.await??;
-    assert_eq!(
-        world.log()[3..],
-        ["one heard gate", "closing one HostShutdown within 24", "room dropped"],
-        "with what is left of thirty seconds"
-    );
-    assert_eq!(room_spots(&host).find("one").await?, None, "its ID is free");
-    cluster.shutdown().await?;
+    for place in REMOTE {
+        let (cluster, world, host) = placed(place, 29).await?;
+        let (one, _) = room(&host, "one", "x").await?;
+        one.say(text("gate")).await?;
+        world.until("say waits").await;
+        let stopping = tokio::spawn(cluster.stop("owner"));
+        cluster.advance(Duration::from_secs(5)).await;
+        let refused = one
+            .look(text("lines"))
+            .timeout(Duration::from_secs(5))
+            .await
+            .unwrap_err();
+        assert_eq!(refused.execution(), Execution::NotExecuted, "{refused}");
+        world.open(1);
+        stopping.await??;
+        assert_eq!(
+            world.log()[3..],
+            ["one heard gate", "closing one HostShutdown within 24", "room dropped"],
+            "with what is left of thirty seconds"
+        );
+        assert_eq!(room_spots(&host).find("one").await?, None, "its ID is free");
+        cluster.shutdown().await?;
+    }
     Ok(())
 }
 

@@ -11,6 +11,7 @@ use zlink_runtime::rt::{self, Instant, SpotCreated};
 use zlink_runtime::testing::Cluster;
 
 use crate::arena::*;
+use crate::far;
 use crate::kit::*;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -59,40 +60,44 @@ async fn a_create_whose_answer_is_lost_goes_on_as_the_same_operation() -> Tested
 /// REQ: EX-93
 #[tokio::test(start_paused = true)]
 async fn a_create_that_was_admitted_and_never_answered_ends_at_its_deadline() -> Tested {
-    let (cluster, world, host) = placed(Placement::Remote, 123).await?;
-    world.holds("create");
-    let began = Instant::now();
-    let call = room_spots(&host)
-        .get_or_create("room", text("hello"))
-        .timeout(40 * SECOND);
-    let creating = tokio::spawn(call.into_future());
-    world.until("held in create").await;
-    cluster.network().isolate("owner");
-    let error = creating.await?.unwrap_err();
-    assert_eq!(
-        (error.kind(), error.execution()),
-        (Some(ErrorKind::DeadlineExceeded), Execution::Unknown),
-        "{error}"
-    );
-    assert!(took(began, 40 * SECOND), "{:?}", began.elapsed());
-    cluster.network().heal();
-    world.open_build(1);
-    cluster.shutdown().await?;
+    for place in REMOTE {
+        let (cluster, world, host) = placed(place, 123).await?;
+        world.holds("create");
+        let began = Instant::now();
+        let call = room_spots(&host)
+            .get_or_create("room", text("hello"))
+            .timeout(40 * SECOND);
+        let creating = tokio::spawn(call.into_future());
+        world.until("held in create").await;
+        cluster.network().isolate("owner");
+        let error = creating.await?.unwrap_err();
+        assert_eq!(
+            (error.kind(), error.execution()),
+            (Some(ErrorKind::DeadlineExceeded), Execution::Unknown),
+            "{error}"
+        );
+        assert!(took(began, 40 * SECOND), "{:?}", began.elapsed());
+        cluster.network().heal();
+        world.open_build(1);
+        cluster.shutdown().await?;
+    }
     Ok(())
 }
 
 /// REQ: EX-93
 #[tokio::test(start_paused = true)]
 async fn a_create_that_fails_is_not_tried_again() -> Tested {
-    let (cluster, world, host) = placed(Placement::Remote, 124).await?;
-    for motd in ["fail", "panic"] {
-        let began = Instant::now();
-        let error = room_spots(&host).get_or_create("room", text(motd)).await.unwrap_err();
-        assert_eq!(error.kind(), Some(ErrorKind::InternalFailure), "{error}");
-        assert!(began.elapsed() < SECOND, "at once: {:?}", began.elapsed());
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed(place, 124).await?;
+        for motd in ["fail", "panic"] {
+            let began = Instant::now();
+            let error = room_spots(&host).get_or_create("room", text(motd)).await.unwrap_err();
+            assert_eq!(error.kind(), Some(ErrorKind::InternalFailure), "{error}");
+            assert!(began.elapsed() < SECOND, "at once: {:?}", began.elapsed());
+        }
+        assert_eq!(world.count("create "), 2);
+        cluster.shutdown().await?;
     }
-    assert_eq!(world.count("create "), 2);
-    cluster.shutdown().await?;
     Ok(())
 }
 
@@ -102,45 +107,47 @@ async fn a_create_that_fails_is_not_tried_again() -> Tested {
 /// REQ: EX-93, EX-88
 #[tokio::test(start_paused = true)]
 async fn a_create_that_no_node_takes_is_unavailable() -> Tested {
-    let (cluster, world) = (Cluster::new(125), World::new());
-    let (store, shared) = (cluster.store("owner"), world.clone());
-    cluster.node("owner", move |host: HostBuilder| {
-        let host = host.location_store(store.clone()).shared(shared.clone());
-        let host = host.max_queued_jobs(2);
-        host.mesh("world", |mesh| {
-            mesh.rid_prefix("owner").listen("tcp://owner:1").object_server(all)
-        })
-    });
-    calls(&cluster, "caller");
-    start(&cluster).await?;
-    let host = cluster.host("caller");
-    let (held, _) = room(&host, "held", "x").await?;
-    held.say(text("gate")).await?;
-    world.until("say waits").await;
-    for number in 0..2 {
-        held.say(text(&number.to_string())).await?;
+    for provider in PROVIDERS {
+        let (cluster, world) = on(provider, 125);
+        let (with_store, shared) = (far::with_store(&cluster, "owner"), world.clone());
+        cluster.node("owner", move |host: HostBuilder| {
+            let host = with_store(host).shared(shared.clone());
+            let host = host.max_queued_jobs(2);
+            host.mesh("world", |mesh| {
+                mesh.rid_prefix("owner").listen("tcp://owner:1").object_server(all)
+            })
+        });
+        calls(&cluster, "caller");
+        start(&cluster).await?;
+        let host = cluster.host("caller");
+        let (held, _) = room(&host, "held", "x").await?;
+        held.say(text("gate")).await?;
+        world.until("say waits").await;
+        for number in 0..2 {
+            held.say(text(&number.to_string())).await?;
+        }
+        cluster.advance(SECOND).await;
+        let began = Instant::now();
+        let create = room_spots(&host).get_or_create("room", text("x")).timeout(3 * SECOND);
+        let error = create.await.unwrap_err();
+        assert_eq!(
+            (error.kind(), error.execution()),
+            (Some(ErrorKind::Unavailable), Execution::NotExecuted),
+            "{error}"
+        );
+        assert!(took(began, 3 * SECOND), "{:?}", began.elapsed());
+        world.open(1);
+        room(&host, "room", "x").await?;
+        cluster.shutdown().await?;
     }
-    cluster.advance(SECOND).await;
-    let began = Instant::now();
-    let create = room_spots(&host).get_or_create("room", text("x")).timeout(3 * SECOND);
-    let error = create.await.unwrap_err();
-    assert_eq!(
-        (error.kind(), error.execution()),
-        (Some(ErrorKind::Unavailable), Execution::NotExecuted),
-        "{error}"
-    );
-    assert!(took(began, 3 * SECOND), "{:?}", began.elapsed());
-    world.open(1);
-    room(&host, "room", "x").await?;
-    cluster.shutdown().await?;
     Ok(())
 }
 
 /// Makes `name` a node whose rooms hear the news, and which holds at most so many jobs.
 fn hears(cluster: &Cluster, world: &World, name: &'static str, jobs: u32) {
-    let (store, world) = (cluster.store(name), world.clone());
+    let (with_store, world) = (far::with_store(cluster, name), world.clone());
     cluster.node(name, move |host: HostBuilder| {
-        let host = host.location_store(store.clone()).shared(world.clone());
+        let host = with_store(host).shared(world.clone());
         let served = rt::ChannelServer::builder(EVENTS, ()).build();
         host.max_queued_jobs(jobs).mesh("world", |mesh| {
             let mesh = mesh.rid_prefix(name).listen(format!("tcp://{name}:1")).serve(served);
@@ -150,8 +157,8 @@ fn hears(cluster: &Cluster, world: &World, name: &'static str, jobs: u32) {
 }
 
 /// Rooms on both nodes, of which each makes its own while the other is not there; those of "one" first.
-async fn two_nodes(seed: u64, jobs: u32) -> Result<(Cluster, World, Vec<RoomSpotClient>), Failure> {
-    let (cluster, world) = (Cluster::new(seed), World::new());
+async fn two_nodes(provider: Provider, seed: u64, jobs: u32) -> Result<(Cluster, World, Vec<RoomSpotClient>), Failure> {
+    let (cluster, world) = on(provider, seed);
     let mut rooms = Vec::new();
     for (name, jobs) in [("one", jobs), ("two", 1_000)] {
         hears(&cluster, &world, name, jobs);
@@ -180,74 +187,82 @@ async fn two_nodes(seed: u64, jobs: u32) -> Result<(Cluster, World, Vec<RoomSpot
 /// REQ: EX-94
 #[tokio::test(start_paused = true)]
 async fn a_publish_waits_for_no_handler_and_a_held_one_delays_no_other() -> Tested {
-    let (cluster, world, rooms) = two_nodes(126, 1_000).await?;
-    let one = room_spots(&cluster.host("one"));
-    for held in [&rooms[0], &rooms[3]] {
-        held.say(text("gate")).await?;
+    for provider in PROVIDERS {
+        let (cluster, world, rooms) = two_nodes(provider, 126, 1_000).await?;
+        let one = room_spots(&cluster.host("one"));
+        for held in [&rooms[0], &rooms[3]] {
+            held.say(text("gate")).await?;
+        }
+        cluster.advance(SECOND).await;
+        assert_eq!(world.count("say waits"), 2);
+        let began = Instant::now();
+        one.publish_news(text("sun")).await?;
+        assert!(took(began, Duration::ZERO), "it has begun, and that is its end");
+        cluster.advance(SECOND).await;
+        assert_eq!(world.count("read sun"), 4, "{:?}", world.log());
+        world.open(2);
+        cluster.advance(SECOND).await;
+        assert_eq!(world.count("read sun"), 6, "each once");
+        cluster.shutdown().await?;
     }
-    cluster.advance(SECOND).await;
-    assert_eq!(world.count("say waits"), 2);
-    let began = Instant::now();
-    one.publish_news(text("sun")).await?;
-    assert!(took(began, Duration::ZERO), "it has begun, and that is its end");
-    cluster.advance(SECOND).await;
-    assert_eq!(world.count("read sun"), 4, "{:?}", world.log());
-    world.open(2);
-    cluster.advance(SECOND).await;
-    assert_eq!(world.count("read sun"), 6, "each once");
-    cluster.shutdown().await?;
     Ok(())
 }
 
 /// REQ: EX-94
 #[tokio::test(start_paused = true)]
 async fn an_own_room_without_a_free_permit_is_skipped_and_no_other() -> Tested {
-    let (cluster, world, _) = two_nodes(127, 2).await?;
-    let one = room_spots(&cluster.host("one"));
-    // Nothing else runs while it begins, so that two of three get the two permits.
-    one.publish_news(text("sun")).await?;
-    cluster.advance(SECOND).await;
-    assert_eq!(world.count("read sun"), 2 + 3, "{:?}", world.log());
-    cluster.advance(60 * SECOND).await;
-    assert_eq!(world.count("read sun"), 5, "what was skipped is not made up for");
-    cluster.shutdown().await?;
+    for provider in PROVIDERS {
+        let (cluster, world, _) = two_nodes(provider, 127, 2).await?;
+        let one = room_spots(&cluster.host("one"));
+        // Nothing else runs while it begins, so that two of three get the two permits.
+        one.publish_news(text("sun")).await?;
+        cluster.advance(SECOND).await;
+        assert_eq!(world.count("read sun"), 2 + 3, "{:?}", world.log());
+        cluster.advance(60 * SECOND).await;
+        assert_eq!(world.count("read sun"), 5, "what was skipped is not made up for");
+        cluster.shutdown().await?;
+    }
     Ok(())
 }
 
 /// REQ: EX-94
 #[tokio::test(start_paused = true)]
 async fn a_publish_to_nobody_is_one() -> Tested {
-    let (cluster, world) = (Cluster::new(128), World::new());
-    hears(&cluster, &world, "one", 10);
-    start(&cluster).await?;
-    room_spots(&cluster.host("one")).publish_news(text("sun")).await?;
-    cluster.shutdown().await?;
+    for provider in PROVIDERS {
+        let (cluster, world) = on(provider, 128);
+        hears(&cluster, &world, "one", 10);
+        start(&cluster).await?;
+        room_spots(&cluster.host("one")).publish_news(text("sun")).await?;
+        cluster.shutdown().await?;
+    }
     Ok(())
 }
 
 /// REQ: EX-102
 #[tokio::test(start_paused = true)]
 async fn what_has_begun_is_published_to_all_and_what_has_not_to_nobody() -> Tested {
-    let (cluster, world, _) = two_nodes(129, 1_000).await?;
-    let host = cluster.host("one");
-    drop(room_spots(&host).publish_news(text("never")).into_future());
-    let mut begun = Box::pin(room_spots(&host).publish_news(text("begun")).into_future());
-    let _ = poll_fn(|cx| Poll::Ready(begun.as_mut().poll(cx))).await;
-    drop(begun);
-    cluster.advance(SECOND).await;
-    assert_eq!((world.count("read never"), world.count("read begun")), (0, 6));
-    // Its host stops at once behind it: what was begun arrives all the same.
-    room_spots(&host).publish_news(text("last")).await?;
-    cluster.stop("one").await?;
-    let refused = room_spots(&host).publish_news(text("late")).await.unwrap_err();
-    assert_eq!(refused.kind(), Some(ErrorKind::ShuttingDown), "{refused}");
-    cluster.advance(SECOND).await;
-    assert_eq!(
-        (world.count("read last"), world.count("read late")),
-        (6, 0),
-        "{:?}",
-        world.log()
-    );
-    cluster.shutdown().await?;
+    for provider in PROVIDERS {
+        let (cluster, world, _) = two_nodes(provider, 129, 1_000).await?;
+        let host = cluster.host("one");
+        drop(room_spots(&host).publish_news(text("never")).into_future());
+        let mut begun = Box::pin(room_spots(&host).publish_news(text("begun")).into_future());
+        let _ = poll_fn(|cx| Poll::Ready(begun.as_mut().poll(cx))).await;
+        drop(begun);
+        cluster.advance(SECOND).await;
+        assert_eq!((world.count("read never"), world.count("read begun")), (0, 6));
+        // Its host stops at once behind it: what was begun arrives all the same.
+        room_spots(&host).publish_news(text("last")).await?;
+        cluster.stop("one").await?;
+        let refused = room_spots(&host).publish_news(text("late")).await.unwrap_err();
+        assert_eq!(refused.kind(), Some(ErrorKind::ShuttingDown), "{refused}");
+        cluster.advance(SECOND).await;
+        assert_eq!(
+            (world.count("read last"), world.count("read late")),
+            (6, 0),
+            "{:?}",
+            world.log()
+        );
+        cluster.shutdown().await?;
+    }
     Ok(())
 }

@@ -8,6 +8,7 @@ use zlink_runtime::rt::{CloseReason, Instant};
 use zlink_runtime::testing::Cluster;
 
 use crate::arena::*;
+use crate::far;
 use crate::kit::*;
 
 async fn view(cart: &CartSpotClient) -> Result<String, zlink_runtime::error::CallError> {
@@ -17,8 +18,8 @@ async fn view(cart: &CartSpotClient) -> Result<String, zlink_runtime::error::Cal
 /// REQ: SP-031, SP-060, SP-066
 #[tokio::test(start_paused = true)]
 async fn the_first_message_makes_the_cart() -> Tested {
-    for placement in PLACEMENTS {
-        let (cluster, world, host) = placed(placement, 40).await?;
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed(place, 40).await?;
         world.holds("activate");
         let cart = cart_spots(&host).of("cart");
         cart.add(text("first")).activating().await?;
@@ -39,56 +40,58 @@ async fn the_first_message_makes_the_cart() -> Tested {
 /// REQ: SP-065, SP-067, SP-068, LS-041
 #[tokio::test(start_paused = true)]
 async fn of_many_that_would_make_it_one_does_and_all_are_served_in_order() -> Tested {
-    for seed in 41..49 {
-        let (cluster, world) = (Cluster::new(seed), World::new());
-        let names = ["one", "two", "three"];
-        for name in names {
-            serves(&cluster, &world, name);
-        }
-        start(&cluster).await?;
-        let mut sending = Vec::new();
-        for caller in 0..12 {
-            let host = cluster.host(names[caller % 3]);
-            sending.push(tokio::spawn(async move {
-                for number in 0..5 {
-                    for cart in 0..4 {
-                        let cart = cart_spots(&host).of(format!("cart-{cart}"));
-                        let item = text(&format!("{caller:02}:{number}"));
-                        if number % 2 == 0 {
-                            cart.add(item).activating().await.unwrap();
-                        } else {
-                            cart.view(item).activating().await.unwrap();
+    for provider in PROVIDERS {
+        for seed in 41..49 {
+            let (cluster, world) = on(provider, seed);
+            let names = ["one", "two", "three"];
+            for name in names {
+                serves(&cluster, &world, name);
+            }
+            start(&cluster).await?;
+            let mut sending = Vec::new();
+            for caller in 0..12 {
+                let host = cluster.host(names[caller % 3]);
+                sending.push(tokio::spawn(async move {
+                    for number in 0..5 {
+                        for cart in 0..4 {
+                            let cart = cart_spots(&host).of(format!("cart-{cart}"));
+                            let item = text(&format!("{caller:02}:{number}"));
+                            if number % 2 == 0 {
+                                cart.add(item).activating().await.unwrap();
+                            } else {
+                                cart.view(item).activating().await.unwrap();
+                            }
                         }
                     }
-                }
-            }));
-        }
-        for sender in sending {
-            sender.await?;
-        }
-        cluster.advance(Duration::from_secs(5)).await;
-        for cart in 0..4 {
-            let id = format!("cart-{cart}");
-            assert_eq!(
-                world.count(&format!("activate {id}")),
-                1,
-                "seed {seed}: {:?}",
-                world.log()
-            );
-            let items = view(&cart_spots(&cluster.host("one")).of(&id)).await?;
-            let items: Vec<_> = items.split(',').collect();
-            assert_eq!(items.len(), 60, "seed {seed}, {id}: {items:?}");
-            for caller in 0..12 {
-                let of_caller = items.iter().filter(|item| item.starts_with(&format!("{caller:02}:")));
-                let numbers: Vec<_> = of_caller.map(|item| item[3..].to_owned()).collect();
-                assert_eq!(
-                    numbers,
-                    ["0", "1", "2", "3", "4"],
-                    "seed {seed}, {id}, caller {caller}: {items:?}"
-                );
+                }));
             }
+            for sender in sending {
+                sender.await?;
+            }
+            cluster.advance(Duration::from_secs(5)).await;
+            for cart in 0..4 {
+                let id = format!("cart-{cart}");
+                assert_eq!(
+                    world.count(&format!("activate {id}")),
+                    1,
+                    "seed {seed}: {:?}",
+                    world.log()
+                );
+                let items = view(&cart_spots(&cluster.host("one")).of(&id)).await?;
+                let items: Vec<_> = items.split(',').collect();
+                assert_eq!(items.len(), 60, "seed {seed}, {id}: {items:?}");
+                for caller in 0..12 {
+                    let of_caller = items.iter().filter(|item| item.starts_with(&format!("{caller:02}:")));
+                    let numbers: Vec<_> = of_caller.map(|item| item[3..].to_owned()).collect();
+                    assert_eq!(
+                        numbers,
+                        ["0", "1", "2", "3", "4"],
+                        "seed {seed}, {id}, caller {caller}: {items:?}"
+                    );
+                }
+            }
+            cluster.shutdown().await?;
         }
-        cluster.shutdown().await?;
     }
     Ok(())
 }
@@ -126,35 +129,37 @@ impl<S: CartSpot> CartSpot for Stage<S> {
 /// REQ: SP-159
 #[tokio::test(start_paused = true)]
 async fn a_spot_around_a_spot_is_as_good_as_one() -> Tested {
-    let mut logs = Vec::new();
-    for wrapped in [false, true] {
-        let (cluster, world) = (Cluster::new(54), World::new());
-        serves_with(&cluster, &world, "owner", move |objects| match wrapped {
-            true => objects.spot(cart_spot::<Stage<Cart>>()),
-            false => objects.spot(cart_spot::<Cart>()),
-        });
-        calls(&cluster, "caller");
-        start(&cluster).await?;
-        let cart = cart_spots(&cluster.host("caller")).of("cart");
-        for number in 0..20 {
-            cart.add(text(&number.to_string())).activating().await?;
+    for provider in PROVIDERS {
+        let mut logs = Vec::new();
+        for wrapped in [false, true] {
+            let (cluster, world) = on(provider, 54);
+            serves_with(&cluster, &world, "owner", move |objects| match wrapped {
+                true => objects.spot(cart_spot::<Stage<Cart>>()),
+                false => objects.spot(cart_spot::<Cart>()),
+            });
+            calls(&cluster, "caller");
+            start(&cluster).await?;
+            let cart = cart_spots(&cluster.host("caller")).of("cart");
+            for number in 0..20 {
+                cart.add(text(&number.to_string())).activating().await?;
+            }
+            assert_eq!(view(&cart).await?.split(',').count(), 20);
+            cart.add(text("close")).await?;
+            world.until("closing cart ExplicitClose").await;
+            assert_eq!(cart.view(text("anew")).activating().await?.text, "anew");
+            cluster.shutdown().await?;
+            logs.push(world.log());
         }
-        assert_eq!(view(&cart).await?.split(',').count(), 20);
-        cart.add(text("close")).await?;
-        world.until("closing cart ExplicitClose").await;
-        assert_eq!(cart.view(text("anew")).activating().await?.text, "anew");
-        cluster.shutdown().await?;
-        logs.push(world.log());
+        assert_eq!(logs[0], logs[1]);
     }
-    assert_eq!(logs[0], logs[1]);
     Ok(())
 }
 
 /// REQ: SP-060
 #[tokio::test(start_paused = true)]
 async fn a_cart_that_fails_to_be_made_fails_its_first_message_once() -> Tested {
-    for placement in PLACEMENTS {
-        let (cluster, world, host) = placed(placement, 50).await?;
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed(place, 50).await?;
         for id in ["broken", "panics"] {
             let cart = cart_spots(&host).of(id);
             for attempt in 1..3 {
@@ -176,83 +181,87 @@ async fn a_cart_that_fails_to_be_made_fails_its_first_message_once() -> Tested {
 /// REQ: SP-061, SP-062
 #[tokio::test(start_paused = true)]
 async fn where_a_cart_is_made_is_told_or_clear() -> Tested {
-    let (cluster, world) = (Cluster::new(51), World::new());
-    let (store, shared) = (cluster.store("both"), world.clone());
-    cluster.node("both", move |host| {
-        let host = host.location_store(store.clone()).shared(shared.clone());
-        let host = host.mesh("world", |mesh| mesh.listen("tcp://both:1").object_server(all));
-        host.mesh("other", |mesh| {
-            mesh.listen("tcp://both:2")
-                .object_server(|objects| objects.spot(room_spot::<Room>()))
-        })
-    });
-    start(&cluster).await?;
-    let host = cluster.host("both");
-    let cart = || cart_spots(&host).of("cart").view(text("")).activating();
-    assert_eq!(
-        cart().await.unwrap_err().kind(),
-        Some(ErrorKind::InvalidOperation),
-        "two meshes"
-    );
-    assert_eq!(
-        cart().in_mesh("nowhere").await.unwrap_err().kind(),
-        Some(ErrorKind::NotFound)
-    );
-    assert_eq!(
-        cart().in_mesh("other").await.unwrap_err().kind(),
-        Some(ErrorKind::NotFound),
-        "no such type there"
-    );
-    cart().in_mesh("world").await?;
-    cart().in_mesh("other").await?;
-    assert_eq!(world.count("activate"), 1, "what is there is not moved");
-    cluster.shutdown().await?;
+    for provider in PROVIDERS {
+        let (cluster, world) = on(provider, 51);
+        let (with_store, shared) = (far::with_store(&cluster, "both"), world.clone());
+        cluster.node("both", move |host| {
+            let host = with_store(host).shared(shared.clone());
+            let host = host.mesh("world", |mesh| mesh.listen("tcp://both:1").object_server(all));
+            host.mesh("other", |mesh| {
+                mesh.listen("tcp://both:2")
+                    .object_server(|objects| objects.spot(room_spot::<Room>()))
+            })
+        });
+        start(&cluster).await?;
+        let host = cluster.host("both");
+        let cart = || cart_spots(&host).of("cart").view(text("")).activating();
+        assert_eq!(
+            cart().await.unwrap_err().kind(),
+            Some(ErrorKind::InvalidOperation),
+            "two meshes"
+        );
+        assert_eq!(
+            cart().in_mesh("nowhere").await.unwrap_err().kind(),
+            Some(ErrorKind::NotFound)
+        );
+        assert_eq!(
+            cart().in_mesh("other").await.unwrap_err().kind(),
+            Some(ErrorKind::NotFound),
+            "no such type there"
+        );
+        cart().in_mesh("world").await?;
+        cart().in_mesh("other").await?;
+        assert_eq!(world.count("activate"), 1, "what is there is not moved");
+        cluster.shutdown().await?;
+    }
     Ok(())
 }
 
 /// REQ: SP-140, SP-141, SP-142, SP-143
 #[tokio::test(start_paused = true)]
 async fn an_idle_cart_is_closed_and_made_anew() -> Tested {
-    let (cluster, world) = (Cluster::new(52), World::new());
-    serves_with(&cluster, &world, "owner", |objects| {
-        all(objects).instance_idle_timeout(Duration::from_secs(10))
-    });
-    calls(&cluster, "caller");
-    start(&cluster).await?;
-    let host = cluster.host("caller");
-    room(&host, "room", "x").await?;
-    let cart = cart_spots(&host).of("cart");
-    let first = cart.view(text("generation")).activating().await?.text;
-    cart.add(text("gate")).await?;
-    cluster.advance(Duration::from_secs(60)).await;
-    assert_eq!(world.count("closing"), 0, "it is busy");
-    world.open(1);
-    cluster.advance(Duration::from_secs(9)).await;
-    assert_eq!(world.count("closing"), 0);
-    cluster.advance(Duration::from_secs(6)).await;
-    assert_eq!(
-        (world.count("closing cart IdleEvicted"), world.count("cart dropped")),
-        (1, 1),
-        "{:?}",
-        world.log()
-    );
-    assert_eq!(view(&cart).await.unwrap_err().kind(), Some(ErrorKind::NotFound));
-    let second = cart.view(text("generation")).activating().await?.text;
-    assert_ne!(first, second);
-    assert_eq!(
-        look(&room_spots(&host).of("room"), "lines").await?,
-        "x",
-        "a room is never evicted"
-    );
-    cluster.shutdown().await?;
+    for provider in PROVIDERS {
+        let (cluster, world) = on(provider, 52);
+        serves_with(&cluster, &world, "owner", |objects| {
+            all(objects).instance_idle_timeout(Duration::from_secs(10))
+        });
+        calls(&cluster, "caller");
+        start(&cluster).await?;
+        let host = cluster.host("caller");
+        room(&host, "room", "x").await?;
+        let cart = cart_spots(&host).of("cart");
+        let first = cart.view(text("generation")).activating().await?.text;
+        cart.add(text("gate")).await?;
+        cluster.advance(Duration::from_secs(60)).await;
+        assert_eq!(world.count("closing"), 0, "it is busy");
+        world.open(1);
+        cluster.advance(Duration::from_secs(9)).await;
+        assert_eq!(world.count("closing"), 0);
+        cluster.advance(Duration::from_secs(6)).await;
+        assert_eq!(
+            (world.count("closing cart IdleEvicted"), world.count("cart dropped")),
+            (1, 1),
+            "{:?}",
+            world.log()
+        );
+        assert_eq!(view(&cart).await.unwrap_err().kind(), Some(ErrorKind::NotFound));
+        let second = cart.view(text("generation")).activating().await?.text;
+        assert_ne!(first, second);
+        assert_eq!(
+            look(&room_spots(&host).of("room"), "lines").await?,
+            "x",
+            "a room is never evicted"
+        );
+        cluster.shutdown().await?;
+    }
     Ok(())
 }
 
 /// REQ: SP-027
 #[tokio::test(start_paused = true)]
 async fn a_cart_closes_itself() -> Tested {
-    for placement in PLACEMENTS {
-        let (cluster, world, host) = placed(placement, 53).await?;
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed(place, 53).await?;
         let cart = cart_spots(&host).of("cart");
         cart.view(text("one")).activating().await?;
         cart.add(text("close")).await?;

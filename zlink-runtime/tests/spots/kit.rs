@@ -12,6 +12,7 @@ use zlink_runtime::testing::Cluster;
 use zlink_runtime::{HostBuilder, ObjectServerBuilder, Overrun};
 
 use crate::arena::*;
+use crate::far;
 
 pub(crate) type Failure = Box<dyn std::error::Error>;
 pub(crate) type Tested = Result<(), Failure>;
@@ -27,15 +28,22 @@ struct Inner {
     /// So do factories and `on_initialize`, where they are told to.
     build_gate: Semaphore,
     waits: Mutex<Vec<&'static str>>,
+    /// What must be there for as long as the test.
+    _far: Option<Arc<far::Far>>,
 }
 
 impl World {
     pub(crate) fn new() -> Self {
+        Self::with(None)
+    }
+
+    fn with(far: Option<Arc<far::Far>>) -> Self {
         Self(Arc::new(Inner {
             log: Mutex::default(),
             gate: Semaphore::new(0),
             build_gate: Semaphore::new(0),
             waits: Mutex::default(),
+            _far: far,
         }))
     }
 
@@ -427,6 +435,46 @@ pub(crate) enum Placement {
 
 pub(crate) const PLACEMENTS: [Placement; 2] = [Placement::Local, Placement::Remote];
 
+/// What the nodes of a test share. Faults are for memory alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Provider {
+    Memory,
+    Sqlite,
+    Redis,
+}
+
+pub(crate) const PROVIDERS: [Provider; 3] = [Provider::Memory, Provider::Sqlite, Provider::Redis];
+
+/// A placement, on a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place(pub(crate) Placement, pub(crate) Provider);
+
+impl From<Placement> for Place {
+    fn from(placement: Placement) -> Self {
+        Self(placement, Provider::Memory)
+    }
+}
+
+/// Each placement on each store.
+pub(crate) const EVERYWHERE: [Place; 6] = [
+    Place(Placement::Local, Provider::Memory),
+    Place(Placement::Remote, Provider::Memory),
+    Place(Placement::Local, Provider::Sqlite),
+    Place(Placement::Remote, Provider::Sqlite),
+    Place(Placement::Local, Provider::Redis),
+    Place(Placement::Remote, Provider::Redis),
+];
+
+/// What only makes sense between two nodes, on each store.
+pub(crate) const REMOTE: [Place; 3] = [EVERYWHERE[1], EVERYWHERE[3], EVERYWHERE[5]];
+
+/// A cluster whose nodes share a store of that kind.
+pub(crate) fn on(provider: Provider, seed: u64) -> (Cluster, World) {
+    // A failure is told with what was printed last.
+    println!("{provider:?}");
+    (Cluster::new(seed), World::with(far::choose(provider)))
+}
+
 /// All that a node of these tests can have.
 pub(crate) fn all(objects: ObjectServerBuilder) -> ObjectServerBuilder {
     objects.spot(room_spot::<Room>()).spot(cart_spot::<Cart>())
@@ -443,9 +491,9 @@ pub(crate) fn serves_with(
     name: &'static str,
     objects: impl Fn(ObjectServerBuilder) -> ObjectServerBuilder + Send + Sync + 'static,
 ) {
-    let (store, world) = (cluster.store(name), world.clone());
+    let (with_store, world) = (far::with_store(cluster, name), world.clone());
     cluster.node(name, move |host: HostBuilder| {
-        let host = host.location_store(store.clone()).shared(world.clone());
+        let host = with_store(host).shared(world.clone());
         host.mesh("world", |mesh| {
             mesh.rid_prefix(name)
                 .listen(format!("tcp://{name}:1"))
@@ -464,9 +512,9 @@ pub(crate) fn calls_with(
     name: &'static str,
     configure: impl Fn(HostBuilder) -> HostBuilder + Send + Sync + 'static,
 ) {
-    let store = cluster.store(name);
+    let with_store = far::with_store(cluster, name);
     cluster.node(name, move |host: HostBuilder| {
-        let host = configure(host.location_store(store.clone()));
+        let host = configure(with_store(host));
         host.mesh("world", |mesh| {
             mesh.rid_prefix(name).listen(format!("tcp://{name}:1")).object_client()
         })
@@ -481,8 +529,9 @@ pub(crate) async fn start(cluster: &Cluster) -> Tested {
 }
 
 /// A cluster of that placement, and the host that calls.
-pub(crate) async fn placed(placement: Placement, seed: u64) -> Result<(Cluster, World, Host), Failure> {
-    let (cluster, world) = (Cluster::new(seed), World::new());
+pub(crate) async fn placed(place: impl Into<Place>, seed: u64) -> Result<(Cluster, World, Host), Failure> {
+    let Place(placement, provider) = place.into();
+    let (cluster, world) = on(provider, seed);
     serves(&cluster, &world, "owner");
     let caller = match placement {
         Placement::Local => "owner",

@@ -12,6 +12,7 @@ mod arena;
 #[path = "../contract/kit/events.rs"]
 #[allow(dead_code, reason = "other tests look for more")]
 mod events;
+mod far;
 mod kit;
 #[path = "../shared/redis.rs"]
 #[allow(dead_code, reason = "other tests kill and restart it")]
@@ -24,9 +25,11 @@ mod wait;
 use wait::until;
 
 mod around;
+mod bridges;
 mod clocks;
 mod direct;
 mod execution;
+mod ids;
 mod instance;
 mod large;
 mod life;
@@ -34,6 +37,7 @@ mod multicast;
 mod orphans;
 mod others;
 mod outward;
+mod placement;
 mod pressure;
 mod races;
 mod resent;

@@ -9,6 +9,7 @@ use zlink_runtime::testing::Cluster;
 use zlink_runtime::testing::network::Happened;
 
 use crate::arena::*;
+use crate::far;
 use crate::kit::*;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -16,9 +17,9 @@ const EVENTS: ChannelName = ChannelName::from_static("room-events");
 
 /// Makes `name` a node whose rooms hear the news.
 fn hears(cluster: &Cluster, world: &World, name: &'static str) {
-    let (store, world) = (cluster.store(name), world.clone());
+    let (with_store, world) = (far::with_store(cluster, name), world.clone());
     cluster.node(name, move |host| {
-        let host = host.location_store(store.clone()).shared(world.clone());
+        let host = with_store(host).shared(world.clone());
         let served = rt::ChannelServer::builder(EVENTS, ()).build();
         host.mesh("world", |mesh| {
             let mesh = mesh.rid_prefix(name).listen(format!("tcp://{name}:1")).serve(served);
@@ -29,9 +30,9 @@ fn hears(cluster: &Cluster, world: &World, name: &'static str) {
 
 /// Makes `name` a node that has no object role, and can publish.
 fn publishes(cluster: &Cluster, name: &'static str) {
-    let store = cluster.store(name);
+    let with_store = far::with_store(cluster, name);
     cluster.node(name, move |host| {
-        let host = host.location_store(store.clone());
+        let host = with_store(host);
         host.mesh("world", |mesh| {
             mesh.rid_prefix(name).listen(format!("tcp://{name}:1")).client(EVENTS)
         })
@@ -51,43 +52,47 @@ fn arrived(cluster: &Cluster, name: &str) -> usize {
 /// REQ: SP-103, SP-009, NET-303
 #[tokio::test(start_paused = true)]
 async fn a_node_with_many_rooms_gets_one_record() -> Tested {
-    let (cluster, world) = (Cluster::new(110), World::new());
-    hears(&cluster, &world, "one");
-    publishes(&cluster, "press");
-    start(&cluster).await?;
-    let host = cluster.host("one");
-    for number in 0..100 {
-        room(&host, &format!("room-{number}"), "x").await?;
+    for provider in PROVIDERS {
+        let (cluster, world) = on(provider, 110);
+        hears(&cluster, &world, "one");
+        publishes(&cluster, "press");
+        start(&cluster).await?;
+        let host = cluster.host("one");
+        for number in 0..100 {
+            room(&host, &format!("room-{number}"), "x").await?;
+        }
+        let long = "n".repeat(100_000);
+        let before = arrived(&cluster, "one");
+        room_spots(&cluster.host("press")).publish_news(text(&long)).await?;
+        cluster.advance(SECOND).await;
+        assert_eq!(world.count("read nnn"), 100);
+        let bytes = arrived(&cluster, "one") - before;
+        assert!((100_000..200_000).contains(&bytes), "{bytes} bytes came");
+        cluster.shutdown().await?;
     }
-    let long = "n".repeat(100_000);
-    let before = arrived(&cluster, "one");
-    room_spots(&cluster.host("press")).publish_news(text(&long)).await?;
-    cluster.advance(SECOND).await;
-    assert_eq!(world.count("read nnn"), 100);
-    let bytes = arrived(&cluster, "one") - before;
-    assert!((100_000..200_000).contains(&bytes), "{bytes} bytes came");
-    cluster.shutdown().await?;
     Ok(())
 }
 
 /// REQ: SP-009, SP-110
 #[tokio::test(start_paused = true)]
 async fn the_packet_selects_the_handler_and_a_room_publishes_too() -> Tested {
-    let (cluster, world) = (Cluster::new(111), World::new());
-    hears(&cluster, &world, "one");
-    hears(&cluster, &world, "two");
-    start(&cluster).await?;
-    let (one, _) = room(&cluster.host("one"), "room", "x").await?;
-    let rooms = room_spots(&cluster.host("two"));
-    rooms.publish_news(text("sun")).await?;
-    rooms.publish_gossip(text("rain")).await?;
-    assert_eq!(look(&one, "publish from a turn").await?, "published");
-    cluster.advance(SECOND).await;
-    for line in ["room read sun", "room was told rain", "room read from a turn"] {
-        assert_eq!(world.count(line), 1, "{line}: {:?}", world.log());
+    for provider in PROVIDERS {
+        let (cluster, world) = on(provider, 111);
+        hears(&cluster, &world, "one");
+        hears(&cluster, &world, "two");
+        start(&cluster).await?;
+        let (one, _) = room(&cluster.host("one"), "room", "x").await?;
+        let rooms = room_spots(&cluster.host("two"));
+        rooms.publish_news(text("sun")).await?;
+        rooms.publish_gossip(text("rain")).await?;
+        assert_eq!(look(&one, "publish from a turn").await?, "published");
+        cluster.advance(SECOND).await;
+        for line in ["room read sun", "room was told rain", "room read from a turn"] {
+            assert_eq!(world.count(line), 1, "{line}: {:?}", world.log());
+        }
+        assert_eq!(world.count("read rain") + world.count("was told sun"), 0);
+        cluster.shutdown().await?;
     }
-    assert_eq!(world.count("read rain") + world.count("was told sun"), 0);
-    cluster.shutdown().await?;
     Ok(())
 }
 
@@ -96,85 +101,91 @@ async fn the_packet_selects_the_handler_and_a_room_publishes_too() -> Tested {
 /// REQ: SP-109, SP-102
 #[tokio::test(start_paused = true)]
 async fn a_room_that_comes_before_the_record_reads_it() -> Tested {
-    let (cluster, world) = (Cluster::new(112), World::new());
-    hears(&cluster, &world, "one");
-    publishes(&cluster, "press");
-    start(&cluster).await?;
-    cluster.network().delay("press", "one", 2 * SECOND);
-    room_spots(&cluster.host("press")).publish_news(text("early")).await?;
-    room(&cluster.host("one"), "late", "x").await?;
-    assert_eq!(world.count("read"), 0);
-    cluster.advance(3 * SECOND).await;
-    assert_eq!(world.count("late read early"), 1);
-    // A node that comes later is not part of what has begun.
-    room_spots(&cluster.host("press")).publish_news(text("before")).await?;
-    hears(&cluster, &world, "new");
-    cluster.start("new").await?;
-    room(&cluster.host("new"), "newest", "x").await?;
-    cluster.advance(5 * SECOND).await;
-    assert_eq!((world.count("late read before"), world.count("newest read")), (1, 0));
-    cluster.shutdown().await?;
+    for provider in PROVIDERS {
+        let (cluster, world) = on(provider, 112);
+        hears(&cluster, &world, "one");
+        publishes(&cluster, "press");
+        start(&cluster).await?;
+        cluster.network().delay("press", "one", 2 * SECOND);
+        room_spots(&cluster.host("press")).publish_news(text("early")).await?;
+        room(&cluster.host("one"), "late", "x").await?;
+        assert_eq!(world.count("read"), 0);
+        cluster.advance(3 * SECOND).await;
+        assert_eq!(world.count("late read early"), 1);
+        // A node that comes later is not part of what has begun.
+        room_spots(&cluster.host("press")).publish_news(text("before")).await?;
+        hears(&cluster, &world, "new");
+        cluster.start("new").await?;
+        room(&cluster.host("new"), "newest", "x").await?;
+        cluster.advance(5 * SECOND).await;
+        assert_eq!((world.count("late read before"), world.count("newest read")), (1, 0));
+        cluster.shutdown().await?;
+    }
     Ok(())
 }
 
 /// REQ: SP-107, SP-106, SP-108
 #[tokio::test(start_paused = true)]
 async fn a_node_that_takes_nothing_is_left_out() -> Tested {
-    let (cluster, world) = (Cluster::new(113), World::new());
-    for name in ["one", "two"] {
-        hears(&cluster, &world, name);
+    for provider in PROVIDERS {
+        let (cluster, world) = on(provider, 113);
+        for name in ["one", "two"] {
+            hears(&cluster, &world, name);
+        }
+        publishes(&cluster, "press");
+        start(&cluster).await?;
+        let rooms: Vec<_> = (0..16).map(|number| format!("room-{number}")).collect();
+        let mut on_two = 0;
+        for id in &rooms {
+            let (one, _) = room(&cluster.host("two"), id, "x").await?;
+            on_two += usize::from(look(&one, "where").await?.starts_with("two"));
+        }
+        assert!(on_two > 0 && on_two < rooms.len());
+        cluster.network().isolate("one");
+        let press = room_spots(&cluster.host("press"));
+        let began = tokio::time::Instant::now();
+        for _ in 0..12 {
+            press.publish_news(text(&"n".repeat(1 << 20))).await?;
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        press.publish_news(text("last")).await?;
+        assert!(began.elapsed() < 2 * SECOND, "none of them waited");
+        cluster.advance(SECOND).await;
+        assert_eq!(
+            (world.count("read nnn"), world.count("read last")),
+            (12 * on_two, on_two)
+        );
+        cluster.network().heal();
+        cluster.advance(30 * SECOND).await;
+        let most = world.log().iter().filter(|line| line.contains("read last")).count();
+        assert!(most <= rooms.len(), "each at most once");
+        let read = world.count("read nnn");
+        assert!(read < 12 * rooms.len(), "what had no room is not sent later: {read}");
+        cluster.shutdown().await?;
     }
-    publishes(&cluster, "press");
-    start(&cluster).await?;
-    let rooms: Vec<_> = (0..16).map(|number| format!("room-{number}")).collect();
-    let mut on_two = 0;
-    for id in &rooms {
-        let (one, _) = room(&cluster.host("two"), id, "x").await?;
-        on_two += usize::from(look(&one, "where").await?.starts_with("two"));
-    }
-    assert!(on_two > 0 && on_two < rooms.len());
-    cluster.network().isolate("one");
-    let press = room_spots(&cluster.host("press"));
-    let began = tokio::time::Instant::now();
-    for _ in 0..12 {
-        press.publish_news(text(&"n".repeat(1 << 20))).await?;
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    press.publish_news(text("last")).await?;
-    assert!(began.elapsed() < 2 * SECOND, "none of them waited");
-    cluster.advance(SECOND).await;
-    assert_eq!(
-        (world.count("read nnn"), world.count("read last")),
-        (12 * on_two, on_two)
-    );
-    cluster.network().heal();
-    cluster.advance(30 * SECOND).await;
-    let most = world.log().iter().filter(|line| line.contains("read last")).count();
-    assert!(most <= rooms.len(), "each at most once");
-    let read = world.count("read nnn");
-    assert!(read < 12 * rooms.len(), "what had no room is not sent later: {read}");
-    cluster.shutdown().await?;
     Ok(())
 }
 
 /// REQ: SP-105
 #[tokio::test(start_paused = true)]
 async fn what_has_not_begun_does_not_begin_and_what_has_goes_on() -> Tested {
-    let (cluster, world) = (Cluster::new(114), World::new());
-    hears(&cluster, &world, "one");
-    publishes(&cluster, "press");
-    start(&cluster).await?;
-    room(&cluster.host("one"), "room", "x").await?;
-    let host = cluster.host("press");
-    drop(room_spots(&host).publish_news(text("never")).into_future());
-    let mut begun = Box::pin(room_spots(&host).publish_news(text("begun")).into_future());
-    let _ = std::future::poll_fn(|cx| std::task::Poll::Ready(begun.as_mut().poll(cx))).await;
-    drop(begun);
-    cluster.advance(SECOND).await;
-    assert_eq!((world.count("read never"), world.count("read begun")), (0, 1));
-    cluster.stop("press").await?;
-    let refused = room_spots(&host).publish_news(text("late")).await.unwrap_err();
-    assert_eq!(refused.kind(), Some(ErrorKind::ShuttingDown), "{refused}");
-    cluster.shutdown().await?;
+    for provider in PROVIDERS {
+        let (cluster, world) = on(provider, 114);
+        hears(&cluster, &world, "one");
+        publishes(&cluster, "press");
+        start(&cluster).await?;
+        room(&cluster.host("one"), "room", "x").await?;
+        let host = cluster.host("press");
+        drop(room_spots(&host).publish_news(text("never")).into_future());
+        let mut begun = Box::pin(room_spots(&host).publish_news(text("begun")).into_future());
+        let _ = std::future::poll_fn(|cx| std::task::Poll::Ready(begun.as_mut().poll(cx))).await;
+        drop(begun);
+        cluster.advance(SECOND).await;
+        assert_eq!((world.count("read never"), world.count("read begun")), (0, 1));
+        cluster.stop("press").await?;
+        let refused = room_spots(&host).publish_news(text("late")).await.unwrap_err();
+        assert_eq!(refused.kind(), Some(ErrorKind::ShuttingDown), "{refused}");
+        cluster.shutdown().await?;
+    }
     Ok(())
 }

@@ -21,49 +21,51 @@ async fn stored(store: &MemoryStore, prefix: &str) -> Vec<(Key, Vec<u8>)> {
 /// REQ: LS-044, LS-013, SP-005
 #[tokio::test(start_paused = true)]
 async fn creations_and_entry_spots_of_a_dead_host_go_by_themselves_and_what_was_ready_stays() -> Tested {
-    let (cluster, world) = (Cluster::new(95), World::new());
-    serves_with(&cluster, &world, "owner", |objects| {
-        all(objects).entry(lobby_spot::<Lobby>())
-    });
-    calls(&cluster, "caller");
-    start(&cluster).await?;
-    let host = cluster.host("caller");
-    let entry = world.log()[0].strip_prefix("start ").unwrap().to_owned();
-    let (_, ready) = room(&host, "ready", "x").await?;
-    world.holds("create");
-    world.holds("activate");
-    let rooms = room_spots(&host);
-    drop(tokio::spawn(
-        rooms
-            .get_or_create("room", text("x"))
-            .timeout(Duration::from_secs(5))
-            .into_future(),
-    ));
-    cart_spots(&host).of("cart").add(text("x")).activating().await?;
-    cluster.advance(Duration::from_secs(10)).await;
-    assert_eq!(world.count("held in"), 2, "{:?}", world.log());
-    cluster.kill("owner");
-    let find = async |id: &str| host.find_spot(&SpotId::new(id).unwrap()).await;
-    cluster.advance(Duration::from_secs(5)).await;
-    for id in ["room", "cart", &entry, "ready"] {
-        assert!(
-            find(id).await?.is_some(),
-            "{id}: nobody knows yet that its host is dead"
+    for provider in PROVIDERS {
+        let (cluster, world) = on(provider, 95);
+        serves_with(&cluster, &world, "owner", |objects| {
+            all(objects).entry(lobby_spot::<Lobby>())
+        });
+        calls(&cluster, "caller");
+        start(&cluster).await?;
+        let host = cluster.host("caller");
+        let entry = world.log()[0].strip_prefix("start ").unwrap().to_owned();
+        let (_, ready) = room(&host, "ready", "x").await?;
+        world.holds("create");
+        world.holds("activate");
+        let rooms = room_spots(&host);
+        drop(tokio::spawn(
+            rooms
+                .get_or_create("room", text("x"))
+                .timeout(Duration::from_secs(5))
+                .into_future(),
+        ));
+        cart_spots(&host).of("cart").add(text("x")).activating().await?;
+        cluster.advance(Duration::from_secs(10)).await;
+        assert_eq!(world.count("held in"), 2, "{:?}", world.log());
+        cluster.kill("owner");
+        let find = async |id: &str| host.find_spot(&SpotId::new(id).unwrap()).await;
+        cluster.advance(Duration::from_secs(5)).await;
+        for id in ["room", "cart", &entry, "ready"] {
+            assert!(
+                find(id).await?.is_some(),
+                "{id}: nobody knows yet that its host is dead"
+            );
+        }
+        // TTL and margin until that is proved, and a TTL until all was looked through.
+        cluster.advance(Duration::from_secs(45)).await;
+        for id in ["room", "cart", &entry] {
+            assert_eq!(find(id).await?.map(|found| found.state), None, "{id}");
+        }
+        assert_eq!(
+            find("ready").await?.unwrap().reference,
+            ready,
+            "only who is asked to releases it"
         );
+        let told = look(&rooms.of("ready"), "lines").await.unwrap_err();
+        assert_eq!(told.kind(), Some(ErrorKind::Unavailable));
+        cluster.shutdown().await?;
     }
-    // TTL and margin until that is proved, and a TTL until all was looked through.
-    cluster.advance(Duration::from_secs(45)).await;
-    for id in ["room", "cart", &entry] {
-        assert_eq!(find(id).await?.map(|found| found.state), None, "{id}");
-    }
-    assert_eq!(
-        find("ready").await?.unwrap().reference,
-        ready,
-        "only who is asked to releases it"
-    );
-    let told = look(&rooms.of("ready"), "lines").await.unwrap_err();
-    assert_eq!(told.kind(), Some(ErrorKind::Unavailable));
-    cluster.shutdown().await?;
     Ok(())
 }
 

@@ -10,6 +10,7 @@ use zlink_runtime::testing::Cluster;
 
 use crate::arena::*;
 use crate::events::Events;
+use crate::far;
 use crate::kit::*;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -30,11 +31,11 @@ impl BillingHandler for Till {
 }
 
 /// A node that has rooms in the mesh `world`, and a bank that is reached over another mesh and over ClientServer.
-async fn with_bank(seed: u64) -> Result<(Cluster, World), Failure> {
-    let (cluster, world) = (Cluster::new(seed), World::new());
-    let (store, shared) = (cluster.store("owner"), world.clone());
+async fn with_bank(provider: Provider, seed: u64) -> Result<(Cluster, World), Failure> {
+    let (cluster, world) = on(provider, seed);
+    let (with_store, shared) = (far::with_store(&cluster, "owner"), world.clone());
     cluster.node("owner", move |host| {
-        let host = host.location_store(store.clone()).shared(shared.clone());
+        let host = with_store(host).shared(shared.clone());
         let host = host.mesh("world", |mesh| mesh.listen("tcp://owner:1").object_server(all));
         let host = host.mesh("money", |mesh| {
             mesh.listen("tcp://owner:2")
@@ -56,66 +57,72 @@ async fn with_bank(seed: u64) -> Result<(Cluster, World), Failure> {
 /// REQ: SP-150, SP-151, SP-044
 #[tokio::test(start_paused = true)]
 async fn a_room_calls_whatever_its_process_can() -> Tested {
-    let (cluster, world) = with_bank(100).await?;
-    let (one, _) = room(&cluster.host("owner"), "one", "x").await?;
-    // The answer comes while its turn holds the room.
-    assert_eq!(look(&one, "charge billing").await?, "R-tea");
-    assert_eq!(look(&one, "charge till").await?, "R-tea");
-    assert_eq!(look(&one, "charge nowhere").await?, "NotFound", "nobody else is asked");
-    assert_eq!(look(&one, "lines").await?, "x,R-tea,R-tea", "each was applied once");
-    assert_eq!(world.count("charged tea"), 2);
-    cluster.shutdown().await?;
+    for provider in PROVIDERS {
+        let (cluster, world) = with_bank(provider, 100).await?;
+        let (one, _) = room(&cluster.host("owner"), "one", "x").await?;
+        // The answer comes while its turn holds the room.
+        assert_eq!(look(&one, "charge billing").await?, "R-tea");
+        assert_eq!(look(&one, "charge till").await?, "R-tea");
+        assert_eq!(look(&one, "charge nowhere").await?, "NotFound", "nobody else is asked");
+        assert_eq!(look(&one, "lines").await?, "x,R-tea,R-tea", "each was applied once");
+        assert_eq!(world.count("charged tea"), 2);
+        cluster.shutdown().await?;
+    }
     Ok(())
 }
 
 /// REQ: SP-152, RT-013
 #[tokio::test(start_paused = true)]
 async fn an_answer_to_a_room_that_is_gone_is_for_nobody() -> Tested {
-    let (cluster, world) = with_bank(101).await?;
-    let host = cluster.host("owner");
-    let (one, spot) = room(&host, "one", "x").await?;
-    let looking = tokio::spawn(
-        one.look(text("charge billing gate"))
-            .timeout(300 * SECOND)
-            .into_future(),
-    );
-    world.until("charged gate").await;
-    let closing = tokio::spawn(room_spots(&host).close(&spot).timeout(100 * SECOND).into_future());
-    // It gets thirty seconds to finish.
-    assert!(closing.await??);
-    let lost = looking.await?.unwrap_err();
-    assert_eq!(lost.execution(), Execution::Unknown, "{lost}");
-    let (again, _) = room(&host, "one", "new").await?;
-    world.open(1);
-    cluster.advance(SECOND).await;
-    assert_eq!(look(&again, "lines").await?, "new");
-    cluster.shutdown().await?;
+    for provider in PROVIDERS {
+        let (cluster, world) = with_bank(provider, 101).await?;
+        let host = cluster.host("owner");
+        let (one, spot) = room(&host, "one", "x").await?;
+        let looking = tokio::spawn(
+            one.look(text("charge billing gate"))
+                .timeout(300 * SECOND)
+                .into_future(),
+        );
+        world.until("charged gate").await;
+        let closing = tokio::spawn(room_spots(&host).close(&spot).timeout(100 * SECOND).into_future());
+        // It gets thirty seconds to finish.
+        assert!(closing.await??);
+        let lost = looking.await?.unwrap_err();
+        assert_eq!(lost.execution(), Execution::Unknown, "{lost}");
+        let (again, _) = room(&host, "one", "new").await?;
+        world.open(1);
+        cluster.advance(SECOND).await;
+        assert_eq!(look(&again, "lines").await?, "new");
+        cluster.shutdown().await?;
+    }
     Ok(())
 }
 
 /// REQ: SP-056
 #[tokio::test(start_paused = true)]
 async fn what_was_accepted_is_sent_to_nobody_else() -> Tested {
-    let (cluster, world, host) = placed(Placement::Remote, 102).await?;
-    serves(&cluster, &world, "other");
-    let (one, spot) = room(&host, "one", "x").await?;
-    cluster.start("other").await?;
-    cluster.advance(3 * SECOND).await;
-    let looking = tokio::spawn(one.look(text("gate")).timeout(300 * SECOND).into_future());
-    world.until("look waits").await;
-    cluster.kill("owner");
-    let lost = looking.await?.unwrap_err();
-    assert_eq!(
-        (lost.kind(), lost.execution()),
-        (Some(ErrorKind::Unavailable), Execution::Unknown),
-        "{lost}"
-    );
-    assert!(room_spots(&host).release(&spot).await?);
-    room(&host, "one", "again").await?;
-    cluster.advance(30 * SECOND).await;
-    assert_eq!(world.count("look waits"), 1, "{:?}", world.log());
-    world.open(2);
-    cluster.shutdown().await?;
+    for place in REMOTE {
+        let (cluster, world, host) = placed(place, 102).await?;
+        serves(&cluster, &world, "other");
+        let (one, spot) = room(&host, "one", "x").await?;
+        cluster.start("other").await?;
+        cluster.advance(3 * SECOND).await;
+        let looking = tokio::spawn(one.look(text("gate")).timeout(300 * SECOND).into_future());
+        world.until("look waits").await;
+        cluster.kill("owner");
+        let lost = looking.await?.unwrap_err();
+        assert_eq!(
+            (lost.kind(), lost.execution()),
+            (Some(ErrorKind::Unavailable), Execution::Unknown),
+            "{lost}"
+        );
+        assert!(room_spots(&host).release(&spot).await?);
+        room(&host, "one", "again").await?;
+        cluster.advance(30 * SECOND).await;
+        assert_eq!(world.count("look waits"), 1, "{:?}", world.log());
+        world.open(2);
+        cluster.shutdown().await?;
+    }
     Ok(())
 }
 
@@ -159,42 +166,44 @@ impl Ear {
 /// REQ: SP-163
 #[tokio::test(start_paused = true)]
 async fn one_name_on_three_surfaces_is_three_things() -> Tested {
-    const SAY: rt::Method = rt::Method::send("arena.room.say");
-    let talk = ChannelName::from_static("talk");
-    let (cluster, world) = (Cluster::new(104), World::new());
-    let (store, shared, channel) = (cluster.store("owner"), world.clone(), talk.clone());
-    cluster.node("owner", move |host| {
-        let (one, two) = (Ear(shared.clone(), "channel"), Ear(shared.clone(), "node"));
-        let channel = rt::ChannelServer::builder(channel.clone(), one).send("arena.room.say", Ear::channel);
-        let node = rt::NodeServer::builder(two).send("arena.room.say", Ear::node);
-        let host = host.location_store(store.clone()).shared(shared.clone());
-        host.mesh("world", |mesh| {
-            let mesh = mesh
-                .listen("tcp://owner:1")
-                .serve(channel.build())
-                .serve_node(node.build());
-            mesh.object_server(all)
-        })
-    });
-    let (store, channel) = (cluster.store("caller"), talk.clone());
-    cluster.node("caller", move |host| {
-        let host = host.location_store(store.clone());
-        host.mesh("world", |mesh| {
-            mesh.listen("tcp://caller:1").client(channel.clone()).object_client()
-        })
-    });
-    start(&cluster).await?;
-    let host = cluster.host("caller");
-    let (one, _) = room(&host, "one", "x").await?;
-    rt::ChannelRoute::new(&host, talk).send(SAY, text("a")).await?;
-    let mesh = rt::MeshName::from_static("world");
-    let rid = cluster.host("owner").mesh("world")?.rid();
-    rt::NodeRoute::new(&host, &mesh, rid).send(SAY, text("b")).await?;
-    one.say(text("c")).await?;
-    cluster.advance(SECOND).await;
-    let mut heard: Vec<_> = world.log().into_iter().filter(|line| line.contains("heard")).collect();
-    heard.sort();
-    assert_eq!(heard, ["channel heard a", "node heard b", "one heard c"]);
-    cluster.shutdown().await?;
+    for provider in PROVIDERS {
+        const SAY: rt::Method = rt::Method::send("arena.room.say");
+        let talk = ChannelName::from_static("talk");
+        let (cluster, world) = on(provider, 104);
+        let (with_store, shared, channel) = (far::with_store(&cluster, "owner"), world.clone(), talk.clone());
+        cluster.node("owner", move |host| {
+            let (one, two) = (Ear(shared.clone(), "channel"), Ear(shared.clone(), "node"));
+            let channel = rt::ChannelServer::builder(channel.clone(), one).send("arena.room.say", Ear::channel);
+            let node = rt::NodeServer::builder(two).send("arena.room.say", Ear::node);
+            let host = with_store(host).shared(shared.clone());
+            host.mesh("world", |mesh| {
+                let mesh = mesh
+                    .listen("tcp://owner:1")
+                    .serve(channel.build())
+                    .serve_node(node.build());
+                mesh.object_server(all)
+            })
+        });
+        let (with_store, channel) = (far::with_store(&cluster, "caller"), talk.clone());
+        cluster.node("caller", move |host| {
+            let host = with_store(host);
+            host.mesh("world", |mesh| {
+                mesh.listen("tcp://caller:1").client(channel.clone()).object_client()
+            })
+        });
+        start(&cluster).await?;
+        let host = cluster.host("caller");
+        let (one, _) = room(&host, "one", "x").await?;
+        rt::ChannelRoute::new(&host, talk).send(SAY, text("a")).await?;
+        let mesh = rt::MeshName::from_static("world");
+        let rid = cluster.host("owner").mesh("world")?.rid();
+        rt::NodeRoute::new(&host, &mesh, rid).send(SAY, text("b")).await?;
+        one.say(text("c")).await?;
+        cluster.advance(SECOND).await;
+        let mut heard: Vec<_> = world.log().into_iter().filter(|line| line.contains("heard")).collect();
+        heard.sort();
+        assert_eq!(heard, ["channel heard a", "node heard b", "one heard c"]);
+        cluster.shutdown().await?;
+    }
     Ok(())
 }

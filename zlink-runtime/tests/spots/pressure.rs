@@ -8,6 +8,7 @@ use zlink_runtime::rt;
 use zlink_runtime::testing::Cluster;
 
 use crate::arena::*;
+use crate::far;
 use crate::kit::*;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -17,12 +18,9 @@ const JOBS: u32 = 8;
 
 /// Makes `owner` a host of few jobs, whose rooms hear the news.
 fn narrow(cluster: &Cluster, world: &World) {
-    let (store, world) = (cluster.store("owner"), world.clone());
+    let (with_store, world) = (far::with_store(cluster, "owner"), world.clone());
     cluster.node("owner", move |host| {
-        let host = host
-            .location_store(store.clone())
-            .shared(world.clone())
-            .max_queued_jobs(JOBS);
+        let host = with_store(host).shared(world.clone()).max_queued_jobs(JOBS);
         let served = rt::ChannelServer::builder(EVENTS, ()).build();
         host.mesh("world", |mesh| {
             let mesh = mesh.rid_prefix("owner").listen("tcp://owner:1").serve(served);
@@ -38,8 +36,8 @@ fn queued(cluster: &Cluster) -> u32 {
 /// REQ: SP-120, SP-124, SP-127, SP-123
 #[tokio::test(start_paused = true)]
 async fn sends_wait_requests_end_and_publishes_pass_by() -> Tested {
-    for placement in PLACEMENTS {
-        let (cluster, world) = (Cluster::new(120), World::new());
+    for Place(placement, provider) in EVERYWHERE {
+        let (cluster, world) = on(provider, 120);
         narrow(&cluster, &world);
         calls(&cluster, "caller");
         start(&cluster).await?;
@@ -86,91 +84,95 @@ async fn sends_wait_requests_end_and_publishes_pass_by() -> Tested {
 /// REQ: SP-122
 #[tokio::test(start_paused = true)]
 async fn every_job_of_a_room_has_a_permit_until_it_starts() -> Tested {
-    let (cluster, world) = (Cluster::new(121), World::new());
-    narrow(&cluster, &world);
-    start(&cluster).await?;
-    let host = cluster.host("owner");
-    let mut rooms = Vec::new();
-    for number in 0..3 {
-        rooms.push(room(&host, &format!("room-{number}"), "x").await?.0);
+    for provider in PROVIDERS {
+        let (cluster, world) = on(provider, 121);
+        narrow(&cluster, &world);
+        start(&cluster).await?;
+        let host = cluster.host("owner");
+        let mut rooms = Vec::new();
+        for number in 0..3 {
+            rooms.push(room(&host, &format!("room-{number}"), "x").await?.0);
+        }
+        for one in &rooms {
+            one.say(text("gate")).await?;
+        }
+        world.until("say waits").await;
+        cluster.advance(SECOND).await;
+        assert_eq!(queued(&cluster), 0, "what runs has given its permit back");
+        room_spots(&host).publish_news(text("sun")).await?;
+        assert_eq!(queued(&cluster), 3, "one for each room that hears it");
+        rooms[0].say(text("behind")).await?;
+        assert_eq!(queued(&cluster), 4);
+        assert_eq!(host.status().jobs.transitions, 0);
+        for one in &rooms {
+            one.say(text("behind")).await?;
+        }
+        assert!(
+            host.status().jobs.paused,
+            "a flood of the own host is one, too: {:?}",
+            host.status().jobs
+        );
+        world.open(3);
+        cluster.advance(SECOND).await;
+        assert_eq!(
+            (queued(&cluster), world.count("read sun"), world.count("heard behind")),
+            (0, 3, 4)
+        );
+        cluster.shutdown().await?;
     }
-    for one in &rooms {
-        one.say(text("gate")).await?;
-    }
-    world.until("say waits").await;
-    cluster.advance(SECOND).await;
-    assert_eq!(queued(&cluster), 0, "what runs has given its permit back");
-    room_spots(&host).publish_news(text("sun")).await?;
-    assert_eq!(queued(&cluster), 3, "one for each room that hears it");
-    rooms[0].say(text("behind")).await?;
-    assert_eq!(queued(&cluster), 4);
-    assert_eq!(host.status().jobs.transitions, 0);
-    for one in &rooms {
-        one.say(text("behind")).await?;
-    }
-    assert!(
-        host.status().jobs.paused,
-        "a flood of the own host is one, too: {:?}",
-        host.status().jobs
-    );
-    world.open(3);
-    cluster.advance(SECOND).await;
-    assert_eq!(
-        (queued(&cluster), world.count("read sun"), world.count("heard behind")),
-        (0, 3, 4)
-    );
-    cluster.shutdown().await?;
     Ok(())
 }
 
 /// REQ: SP-054
 #[tokio::test(start_paused = true)]
 async fn a_send_that_finds_no_room_in_its_time_is_never_delivered() -> Tested {
-    let (cluster, world) = (Cluster::new(122), World::new());
-    serves(&cluster, &world, "owner");
-    calls_with(&cluster, "caller", |host| host.send_timeout(Duration::from_millis(200)));
-    start(&cluster).await?;
-    let host = cluster.host("caller");
-    let (one, _) = room(&host, "one", "x").await?;
-    cluster.network().isolate("owner");
-    let long = "n".repeat(1 << 20);
-    let mut accepted = 0;
-    let refused = loop {
-        let began = tokio::time::Instant::now();
-        match one.say(text(&format!("{accepted:02} {long}"))).await {
-            Ok(()) => accepted += 1,
-            Err(error) => {
-                assert_eq!(began.elapsed(), Duration::from_millis(200));
-                break error;
+    for provider in PROVIDERS {
+        let (cluster, world) = on(provider, 122);
+        serves(&cluster, &world, "owner");
+        calls_with(&cluster, "caller", |host| host.send_timeout(Duration::from_millis(200)));
+        start(&cluster).await?;
+        let host = cluster.host("caller");
+        let (one, _) = room(&host, "one", "x").await?;
+        cluster.network().isolate("owner");
+        let long = "n".repeat(1 << 20);
+        let mut accepted = 0;
+        let refused = loop {
+            let began = tokio::time::Instant::now();
+            match one.say(text(&format!("{accepted:02} {long}"))).await {
+                Ok(()) => accepted += 1,
+                Err(error) => {
+                    assert_eq!(began.elapsed(), Duration::from_millis(200));
+                    break error;
+                }
             }
-        }
-        assert!(accepted < 64, "a link holds no more than its budget");
-    };
-    assert_eq!(
-        (refused.kind(), refused.execution()),
-        (Some(ErrorKind::DeadlineExceeded), Execution::NotExecuted),
-        "{refused}"
-    );
-    cluster.network().heal();
-    cluster.advance(10 * SECOND).await;
-    assert_eq!(world.count("heard"), accepted);
-    assert_eq!(world.count(&format!("heard {accepted:02}")), 0);
-    cluster.shutdown().await?;
+            assert!(accepted < 64, "a link holds no more than its budget");
+        };
+        assert_eq!(
+            (refused.kind(), refused.execution()),
+            (Some(ErrorKind::DeadlineExceeded), Execution::NotExecuted),
+            "{refused}"
+        );
+        cluster.network().heal();
+        cluster.advance(10 * SECOND).await;
+        assert_eq!(world.count("heard"), accepted);
+        assert_eq!(world.count(&format!("heard {accepted:02}")), 0);
+        cluster.shutdown().await?;
+    }
     Ok(())
 }
 
 /// REQ: SP-125, SP-057
 #[tokio::test(start_paused = true)]
 async fn what_a_target_refuses_of_a_send_is_counted_there() -> Tested {
-    for placement in PLACEMENTS {
-        let (cluster, _, host) = placed(placement, 123).await?;
+    for place in EVERYWHERE {
+        let (cluster, _, host) = placed(place, 123).await?;
         let (one, spot) = room(&host, "one", "x").await?;
         one.hint(Nothing {}).await?;
         one.say_with(Count { value: 7 }).await?;
         cluster.advance(SECOND).await;
         let drops = cluster.host("owner").status().spot_drops;
         assert_eq!((drops.no_handler, drops.decode_error, drops.no_spot), (1, 1, 0));
-        if placement == Placement::Remote {
+        if place.0 == Placement::Remote {
             // Closed by somebody else: this host does not know.
             assert!(room_spots(&cluster.host("owner")).close(&spot).await?);
             one.say(text("late")).await?;
@@ -187,29 +189,31 @@ async fn what_a_target_refuses_of_a_send_is_counted_there() -> Tested {
 /// REQ: SP-144, SP-140
 #[tokio::test(start_paused = true)]
 async fn many_idle_carts_go_while_calls_are_answered() -> Tested {
-    let (cluster, world) = (Cluster::new(124), World::new());
-    serves_with(&cluster, &world, "owner", |objects| {
-        all(objects).instance_idle_timeout(10 * SECOND)
-    });
-    calls(&cluster, "caller");
-    start(&cluster).await?;
-    let host = cluster.host("caller");
-    let (busy, _) = room(&host, "room", "x").await?;
-    for number in 0..200 {
-        cart_spots(&host)
-            .of(format!("cart-{number}"))
-            .view(text("a"))
-            .activating()
-            .await?;
+    for provider in PROVIDERS {
+        let (cluster, world) = on(provider, 124);
+        serves_with(&cluster, &world, "owner", |objects| {
+            all(objects).instance_idle_timeout(10 * SECOND)
+        });
+        calls(&cluster, "caller");
+        start(&cluster).await?;
+        let host = cluster.host("caller");
+        let (busy, _) = room(&host, "room", "x").await?;
+        for number in 0..200 {
+            cart_spots(&host)
+                .of(format!("cart-{number}"))
+                .view(text("a"))
+                .activating()
+                .await?;
+        }
+        let kept = cart_spots(&host).of("cart-7");
+        for second in 0..30 {
+            kept.add(text(&second.to_string())).activating().await?;
+            busy.look(text("lines")).timeout(SECOND).await?;
+            cluster.advance(SECOND).await;
+        }
+        assert_eq!(world.count("IdleEvicted"), 199, "all but the one that is used");
+        assert_eq!(world.count("closing cart-7 "), 0);
+        cluster.shutdown().await?;
     }
-    let kept = cart_spots(&host).of("cart-7");
-    for second in 0..30 {
-        kept.add(text(&second.to_string())).activating().await?;
-        busy.look(text("lines")).timeout(SECOND).await?;
-        cluster.advance(SECOND).await;
-    }
-    assert_eq!(world.count("IdleEvicted"), 199, "all but the one that is used");
-    assert_eq!(world.count("closing cart-7 "), 0);
-    cluster.shutdown().await?;
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use zlink_runtime::error::Execution;
 use zlink_runtime::location::{Fault, Operation};
 use zlink_runtime::rt::SpotCreated;
+use zlink_runtime::testing::Cluster;
 
 use crate::arena::*;
 use crate::kit::*;
@@ -97,15 +98,17 @@ async fn a_factory_whose_reservation_was_taken_goes_no_further() -> Tested {
 /// REQ: SP-056
 #[tokio::test(start_paused = true)]
 async fn a_create_that_a_stopping_host_gives_up_may_have_run() -> Tested {
-    let (cluster, world, host) = placed(Placement::Remote, 73).await?;
-    world.holds("create");
-    let making = tokio::spawn(room_spots(&host).get_or_create("one", text("x")).into_future());
-    world.until("held in create").await;
-    cluster.stop("caller").await?;
-    let error = making.await?.unwrap_err();
-    assert_eq!(error.execution(), Execution::Unknown, "{error}");
-    world.open_build(1);
-    cluster.shutdown().await?;
+    for place in REMOTE {
+        let (cluster, world, host) = placed(place, 73).await?;
+        world.holds("create");
+        let making = tokio::spawn(room_spots(&host).get_or_create("one", text("x")).into_future());
+        world.until("held in create").await;
+        cluster.stop("caller").await?;
+        let error = making.await?.unwrap_err();
+        assert_eq!(error.execution(), Execution::Unknown, "{error}");
+        world.open_build(1);
+        cluster.shutdown().await?;
+    }
     Ok(())
 }
 
@@ -133,6 +136,50 @@ async fn a_close_under_way_of_what_was_taken_goes_no_further() -> Tested {
     cluster.store_faults("owner").heal();
     cluster.advance(Duration::from_secs(40)).await;
     assert_eq!(world.count("closing one"), 0, "{:?}", world.log());
+    cluster.shutdown().await?;
+    Ok(())
+}
+
+/// While the store tells a call where a cart is, another call of the same host, which was told that there is none, begins to
+/// make it elsewhere. Both are sent on from there, and nobody waits until the time to make it is over.
+///
+/// REQ: SP-067, SP-068
+#[tokio::test(start_paused = true)]
+async fn a_call_that_finds_the_winner_while_its_host_sends_to_the_loser_does_not_wait() -> Tested {
+    const READ: Duration = Duration::from_millis(300);
+    let (cluster, world) = (Cluster::new(82), World::new());
+    for name in ["loser", "winner"] {
+        serves_with(&cluster, &world, name, move |objects| {
+            all(objects).placement_weight(if name == "winner" { 100 } else { 0 })
+        });
+    }
+    calls(&cluster, "caller");
+    start(&cluster).await?;
+    let carts = cart_spots(&cluster.host("caller"));
+    let faults = cluster.store_faults("caller");
+    faults.every(Operation::Read, Fault::DelayAnswer(READ));
+    let making = tokio::spawn(carts.of("cart").view(text("second")).activating().into_future());
+    cluster.advance(READ / 3).await;
+    let won = cart_spots(&cluster.host("winner")).of("cart");
+    won.add(text("first")).activating().await?;
+    world.until("cart has first").await;
+    // For what is made from here on.
+    for (name, weight) in [("winner", 0), ("loser", 100)] {
+        cluster.host(name).mesh("world")?.set_placement_weight(weight)?;
+    }
+    cluster.advance(READ / 3).await;
+    let began = tokio::time::Instant::now();
+    let finding = carts
+        .of("cart")
+        .view(text("third"))
+        .activating()
+        .timeout(Duration::from_secs(120));
+    assert_eq!(finding.await?.text, "first,second,third");
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert_eq!(making.await??.text, "first,second");
+    assert!(won.view(text("where")).await?.text.starts_with("winner"));
+    assert_eq!(world.count("activate cart"), 1, "{:?}", world.log());
+    faults.heal();
     cluster.shutdown().await?;
     Ok(())
 }

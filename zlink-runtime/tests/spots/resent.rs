@@ -70,46 +70,50 @@ async fn a_create_whose_answer_is_lost_is_answered_as_it_ended() -> Tested {
 /// REQ: SP-085, LS-044, AC-090
 #[tokio::test(start_paused = true)]
 async fn a_create_whose_node_dies_meanwhile_is_made_elsewhere() -> Tested {
-    let (cluster, world, host) = placed(Placement::Remote, 90).await?;
-    world.holds("create");
-    let call = room_spots(&host).get_or_create("room", text("hello")).timeout(PATIENCE);
-    let creating = tokio::spawn(call.into_future());
-    world.until("held in create").await;
-    serves(&cluster, &world, "other");
-    cluster.start("other").await?;
-    cluster.kill("owner");
-    world.open_build(2);
-    let ended = creating.await??;
-    assert!(matches!(ended, SpotCreated::Created(..)), "{ended:?}");
-    let room = room_spots(&host).of("room");
-    assert!(look(&room, "where").await?.starts_with("other"));
-    assert_eq!(world.count("create "), 2, "once on each");
-    cluster.shutdown().await?;
+    for place in REMOTE {
+        let (cluster, world, host) = placed(place, 90).await?;
+        world.holds("create");
+        let call = room_spots(&host).get_or_create("room", text("hello")).timeout(PATIENCE);
+        let creating = tokio::spawn(call.into_future());
+        world.until("held in create").await;
+        serves(&cluster, &world, "other");
+        cluster.start("other").await?;
+        cluster.kill("owner");
+        world.open_build(2);
+        let ended = creating.await??;
+        assert!(matches!(ended, SpotCreated::Created(..)), "{ended:?}");
+        let room = room_spots(&host).of("room");
+        assert!(look(&room, "where").await?.starts_with("other"));
+        assert_eq!(world.count("create "), 2, "once on each");
+        cluster.shutdown().await?;
+    }
     Ok(())
 }
 
 /// REQ: AC-094, AC-095
 #[tokio::test(start_paused = true)]
 async fn a_create_whose_node_dies_and_has_no_other_says_that_it_may_have_run() -> Tested {
-    let (cluster, world): (Cluster, World) = (Cluster::new(91), World::new());
-    serves(&cluster, &world, "owner");
-    calls(&cluster, "caller");
-    start(&cluster).await?;
-    world.holds("create");
-    let call = room_spots(&cluster.host("caller"))
-        .create(text("hello"))
-        .timeout(PATIENCE);
-    let creating = tokio::spawn(call.into_future());
-    world.until("held in create").await;
-    let killed = tokio::time::Instant::now();
-    cluster.kill("owner");
-    let error = creating.await?.unwrap_err();
-    assert_eq!(
-        (error.kind(), error.execution()),
-        (Some(ErrorKind::Unavailable), Execution::Unknown),
-        "{error}"
-    );
-    assert!(killed.elapsed() < Duration::from_secs(60), "{:?}", killed.elapsed());
-    cluster.shutdown().await?;
+    for provider in PROVIDERS {
+        let (cluster, world) = on(provider, 91);
+        serves(&cluster, &world, "owner");
+        calls(&cluster, "caller");
+        start(&cluster).await?;
+        world.holds("create");
+        let call = room_spots(&cluster.host("caller"))
+            .create(text("hello"))
+            .timeout(PATIENCE);
+        let creating = tokio::spawn(call.into_future());
+        world.until("held in create").await;
+        let killed = tokio::time::Instant::now();
+        cluster.kill("owner");
+        let error = creating.await?.unwrap_err();
+        assert_eq!(
+            (error.kind(), error.execution()),
+            (Some(ErrorKind::Unavailable), Execution::Unknown),
+            "{error}"
+        );
+        assert!(killed.elapsed() < Duration::from_secs(60), "{:?}", killed.elapsed());
+        cluster.shutdown().await?;
+    }
     Ok(())
 }

@@ -36,8 +36,8 @@ async fn room_on(host: &Host, id: &str, node: &str) -> Result<(RoomSpotClient, S
 /// REQ: RT-007, SP-067
 #[tokio::test(start_paused = true)]
 async fn a_plain_call_comes_behind_what_its_own_host_has_sent() -> Tested {
-    for placement in PLACEMENTS {
-        let (cluster, world, host) = placed(placement, 80).await?;
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed(place, 80).await?;
         calls(&cluster, "stranger");
         cluster.start("stranger").await?;
         cluster.advance(3 * SECOND).await;
@@ -68,11 +68,41 @@ async fn a_plain_call_comes_behind_what_its_own_host_has_sent() -> Tested {
     Ok(())
 }
 
+/// Also where the first call went by a route to the cart that was there before.
+///
+/// REQ: RT-007, SP-067
+#[tokio::test(start_paused = true)]
+async fn a_plain_call_comes_behind_what_makes_a_cart_anew() -> Tested {
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed(place, 79).await?;
+        let cart = cart_spots(&host).of("cart");
+        cart.add(text("old")).activating().await?;
+        // So that it is found in the store, not where the first message went.
+        cluster.advance(40 * SECOND).await;
+        assert_eq!(view(&cart).await?, "old");
+        cart.add(text("close")).await?;
+        world.until("cart dropped").await;
+        cluster.advance(SECOND).await;
+        world.holds("activate");
+        cart.add(text("first")).activating().await?;
+        world.until("held in activate").await;
+        cart.add(text("second")).await?;
+        let viewed = tokio::spawn(cart.view(text("third")).into_future());
+        cluster.advance(SECOND).await;
+        assert!(!viewed.is_finished(), "it waits for the cart");
+        world.open_build(1);
+        assert_eq!(viewed.await??.text, "first,second,third", "{place:?}");
+        assert_eq!(world.count("activate cart"), 2);
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
 /// REQ: SP-060, SP-052
 #[tokio::test(start_paused = true)]
 async fn a_plain_call_makes_nothing_where_what_it_follows_made_nothing() -> Tested {
-    for placement in PLACEMENTS {
-        let (cluster, world, host) = placed(placement, 81).await?;
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed(place, 81).await?;
         world.holds("activate");
         let cart = cart_spots(&host).of("broken");
         cart.add(text("first")).activating().await?;
@@ -103,8 +133,8 @@ async fn a_plain_call_makes_nothing_where_what_it_follows_made_nothing() -> Test
 /// REQ: SP-068, SP-091
 #[tokio::test(start_paused = true)]
 async fn what_may_make_a_cart_waits_until_the_old_one_is_gone() -> Tested {
-    for placement in PLACEMENTS {
-        let (cluster, world, host) = placed(placement, 82).await?;
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed(place, 82).await?;
         let cart = cart_spots(&host).of("cart");
         cart.add(text("old")).activating().await?;
         world.holds("closing");
@@ -134,11 +164,13 @@ async fn what_may_make_a_cart_waits_until_the_old_one_is_gone() -> Tested {
 /// REQ: RT-002
 #[tokio::test(start_paused = true)]
 async fn an_id_that_looks_like_a_node_is_an_id() -> Tested {
-    let (cluster, _, host) = placed(Placement::Remote, 83).await?;
-    let id = host.mesh("world")?.rid().to_string();
-    let (one, _) = room(&host, &id, "x").await?;
-    assert!(look(&one, "where").await?.starts_with("owner"));
-    cluster.shutdown().await?;
+    for place in REMOTE {
+        let (cluster, _, host) = placed(place, 83).await?;
+        let id = host.mesh("world")?.rid().to_string();
+        let (one, _) = room(&host, &id, "x").await?;
+        assert!(look(&one, "where").await?.starts_with("owner"));
+        cluster.shutdown().await?;
+    }
     Ok(())
 }
 
@@ -168,6 +200,43 @@ async fn a_route_ends_with_what_is_known_of_its_owners_lease() -> Tested {
     cluster.advance(5 * SECOND).await;
     assert_eq!(look(&one, "lines").await?, "x", "a failure is not remembered");
     cluster.shutdown().await?;
+    Ok(())
+}
+
+/// What is known of where a room is holds for sends as for requests: once its owner may not be it any more, nothing is sent
+/// there that would be dropped in silence.
+///
+/// REQ: RT-004, LS-032, SP-054
+#[tokio::test(start_paused = true)]
+async fn a_send_goes_by_what_is_known_while_the_store_is_down_and_is_refused_afterwards() -> Tested {
+    // Whose way to the store is cut.
+    for cut in [&["caller"][..], &["owner"], &["caller", "owner"]] {
+        let (cluster, world) = (Cluster::new(89), World::new());
+        serves(&cluster, &world, "owner");
+        remembers(&cluster, "caller");
+        start(&cluster).await?;
+        let (one, _) = room(&cluster.host("caller"), "one", "x").await?;
+        look(&one, "lines").await?;
+        cut.iter().for_each(|name| cluster.store_faults(name).cut());
+        one.say(text("known")).await?;
+        world.until("one heard known").await;
+        // The lease was renewed five seconds ago at most, and was seen to be a second later at most: by then it has ended.
+        cluster.advance(12 * SECOND).await;
+        for _ in 0..3 {
+            let refused = one.say(text("never")).await.unwrap_err();
+            assert_eq!(
+                (refused.kind(), refused.execution()),
+                (Some(ErrorKind::Unavailable), Execution::NotExecuted),
+                "{cut:?}: {refused}"
+            );
+            cluster.advance(SECOND).await;
+        }
+        cut.iter().for_each(|name| cluster.store_faults(name).heal());
+        cluster.advance(20 * SECOND).await;
+        one.say(text("again")).await?;
+        assert_eq!(look(&one, "lines").await?, "x,known,again", "{cut:?}");
+        cluster.shutdown().await?;
+    }
     Ok(())
 }
 
@@ -214,28 +283,30 @@ async fn another_age_of_routes_is_for_those_that_are_found_later() -> Tested {
 /// REQ: RT-005, RT-009
 #[tokio::test(start_paused = true)]
 async fn a_node_that_is_gone_costs_no_call() -> Tested {
-    for dies in [false, true] {
-        let (cluster, world) = (Cluster::new(86), World::new());
-        serves(&cluster, &world, "owner");
-        calls(&cluster, "caller");
-        remembers(&cluster, "reader");
-        start(&cluster).await?;
-        let host = cluster.host("caller");
-        let (_, spot) = room(&host, "one", "x").await?;
-        let one = room_spots(&cluster.host("reader")).of("one");
-        assert_eq!(look(&one, "lines").await?, "x");
-        serves(&cluster, &world, "other");
-        cluster.start("other").await?;
-        cluster.advance(3 * SECOND).await;
-        if dies {
-            cluster.kill("owner");
-            assert!(room_spots(&host).release(&spot).await?);
-        } else {
-            cluster.stop("owner").await?;
+    for provider in PROVIDERS {
+        for dies in [false, true] {
+            let (cluster, world) = on(provider, 86);
+            serves(&cluster, &world, "owner");
+            calls(&cluster, "caller");
+            remembers(&cluster, "reader");
+            start(&cluster).await?;
+            let host = cluster.host("caller");
+            let (_, spot) = room(&host, "one", "x").await?;
+            let one = room_spots(&cluster.host("reader")).of("one");
+            assert_eq!(look(&one, "lines").await?, "x");
+            serves(&cluster, &world, "other");
+            cluster.start("other").await?;
+            cluster.advance(3 * SECOND).await;
+            if dies {
+                cluster.kill("owner");
+                assert!(room_spots(&host).release(&spot).await?);
+            } else {
+                cluster.stop("owner").await?;
+            }
+            room(&host, "one", "again").await?;
+            assert_eq!(look(&one, "lines").await?, "again", "dies: {dies}");
+            cluster.shutdown().await?;
         }
-        room(&host, "one", "again").await?;
-        assert_eq!(look(&one, "lines").await?, "again", "dies: {dies}");
-        cluster.shutdown().await?;
     }
     Ok(())
 }
@@ -243,34 +314,36 @@ async fn a_node_that_is_gone_costs_no_call() -> Tested {
 /// REQ: RT-008, RT-009, LS-021, LS-035
 #[tokio::test(start_paused = true)]
 async fn a_room_that_is_elsewhere_by_now_costs_one_call_at_most() -> Tested {
-    let (cluster, world) = (Cluster::new(87), World::new());
-    for name in ["owner", "other"] {
-        serves(&cluster, &world, name);
+    for provider in PROVIDERS {
+        let (cluster, world) = on(provider, 87);
+        for name in ["owner", "other"] {
+            serves(&cluster, &world, name);
+        }
+        calls(&cluster, "caller");
+        remembers(&cluster, "reader");
+        start(&cluster).await?;
+        let host = cluster.host("caller");
+        let (_, old) = room_on(&host, "one", "owner").await?;
+        let one = room_spots(&cluster.host("reader")).of("one");
+        assert_eq!(look(&one, "lines").await?, "owner");
+        assert!(room_spots(&host).close(&old).await?);
+        room_on(&host, "one", "other").await?;
+        let heard = world.count("heard");
+        let stale = look(&one, "lines").await.unwrap_err();
+        assert_eq!(
+            (stale.kind(), stale.execution()),
+            (Some(ErrorKind::Unavailable), Execution::NotExecuted),
+            "{stale}"
+        );
+        assert_eq!(look(&one, "lines").await?, "other", "the next one asks");
+        assert_eq!(world.count("heard"), heard);
+        // Where it is nowhere, that is said.
+        let there = room_spots(&host).find("one").await?.unwrap();
+        assert!(room_spots(&host).close(&there).await?);
+        let gone = look(&one, "lines").await.unwrap_err();
+        assert_eq!(gone.kind(), Some(ErrorKind::NotFound), "{gone}");
+        cluster.shutdown().await?;
     }
-    calls(&cluster, "caller");
-    remembers(&cluster, "reader");
-    start(&cluster).await?;
-    let host = cluster.host("caller");
-    let (_, old) = room_on(&host, "one", "owner").await?;
-    let one = room_spots(&cluster.host("reader")).of("one");
-    assert_eq!(look(&one, "lines").await?, "owner");
-    assert!(room_spots(&host).close(&old).await?);
-    room_on(&host, "one", "other").await?;
-    let heard = world.count("heard");
-    let stale = look(&one, "lines").await.unwrap_err();
-    assert_eq!(
-        (stale.kind(), stale.execution()),
-        (Some(ErrorKind::Unavailable), Execution::NotExecuted),
-        "{stale}"
-    );
-    assert_eq!(look(&one, "lines").await?, "other", "the next one asks");
-    assert_eq!(world.count("heard"), heard);
-    // Where it is nowhere, that is said.
-    let there = room_spots(&host).find("one").await?.unwrap();
-    assert!(room_spots(&host).close(&there).await?);
-    let gone = look(&one, "lines").await.unwrap_err();
-    assert_eq!(gone.kind(), Some(ErrorKind::NotFound), "{gone}");
-    cluster.shutdown().await?;
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use zlink_runtime::ObjectServerBuilder;
 use zlink_runtime::PeerState;
 use zlink_runtime::error::{CallError, ErrorKind};
-use zlink_runtime::location::{MemoryStore, StoreSource};
+use zlink_runtime::location::{BlobSource, MemoryStore, StoreSource};
 use zlink_runtime::prelude::*;
 use zlink_runtime::rt::SpotCreated;
 
@@ -24,7 +24,7 @@ use crate::wait::{until_within, within};
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// What the hosts of a test share. Each opens it for itself.
-enum Shared {
+pub(crate) enum Shared {
     Memory(MemoryStore),
     Sqlite(TempDir),
     Redis(Server),
@@ -32,19 +32,34 @@ enum Shared {
 
 impl Shared {
     /// One of each, empty.
-    fn every() -> [Self; 3] {
-        [
-            Self::Memory(MemoryStore::new()),
-            Self::Sqlite(TempDir::new().unwrap()),
-            Self::Redis(Server::new()),
-        ]
+    pub(crate) fn every() -> [Self; 3] {
+        [Self::Memory(MemoryStore::new()), Self::sqlite(), Self::redis()]
     }
 
-    fn open(&self) -> StoreSource {
+    pub(crate) fn sqlite() -> Self {
+        Self::Sqlite(TempDir::new().unwrap())
+    }
+
+    pub(crate) fn redis() -> Self {
+        Self::Redis(Server::new())
+    }
+
+    pub(crate) fn open(&self) -> StoreSource {
         match self {
             Self::Memory(store) => store.clone().into(),
             Self::Sqlite(folder) => format!("sqlite://{}/spots.db", folder.path().display()).into(),
             Self::Redis(server) => format!("{}?namespace=spots", server.address()).into(),
+        }
+    }
+}
+
+impl Shared {
+    /// Where its blobs are, by themselves.
+    pub(crate) fn blobs(&self) -> BlobSource {
+        match self {
+            Self::Memory(store) => store.clone().into(),
+            Self::Sqlite(folder) => format!("sqlite://{}/blobs.db", folder.path().display()).into(),
+            Self::Redis(server) => format!("{}?namespace=blobs", server.address()).into(),
         }
     }
 }
@@ -60,9 +75,9 @@ impl fmt::Debug for Shared {
 }
 
 /// Hosts that are linked with each other: first those that have Spots, then one that only calls.
-struct Hosts {
-    world: World,
-    hosts: Vec<Host>,
+pub(crate) struct Hosts {
+    pub(crate) world: World,
+    pub(crate) hosts: Vec<Host>,
 }
 
 impl Hosts {
@@ -70,7 +85,7 @@ impl Hosts {
         Self::start_with(store, owners, all).await
     }
 
-    async fn start_with(
+    pub(crate) async fn start_with(
         store: &Shared,
         owners: usize,
         objects: fn(ObjectServerBuilder) -> ObjectServerBuilder,
@@ -85,6 +100,7 @@ impl Hosts {
                 .request_timeout(LIMIT);
             let host = host.mesh("world", |mesh| {
                 let mesh = mesh.listen("tcp://127.0.0.1:0").rid_prefix(format!("host{at}"));
+                let mesh = mesh.take_part(ChannelName::from_static("room-events"));
                 if at == owners {
                     mesh.object_client()
                 } else {
@@ -106,16 +122,16 @@ impl Hosts {
     }
 
     /// The one that only calls.
-    fn caller(&self) -> &Host {
+    pub(crate) fn caller(&self) -> &Host {
         self.hosts.last().unwrap()
     }
 
     /// Whichever: the same for the same number.
-    fn any(&self, number: usize) -> &Host {
+    pub(crate) fn any(&self, number: usize) -> &Host {
         &self.hosts[number % self.hosts.len()]
     }
 
-    async fn stop(self) -> Tested {
+    pub(crate) async fn stop(self) -> Tested {
         for host in self.hosts {
             soon(host.shutdown()).await?;
         }
@@ -125,7 +141,7 @@ impl Hosts {
 
 /// The output of `future`, which must come in time.
 #[track_caller]
-fn soon<F: IntoFuture>(future: F) -> impl Future<Output = F::Output> {
+pub(crate) fn soon<F: IntoFuture>(future: F) -> impl Future<Output = F::Output> {
     let at = Location::caller();
     let future = future.into_future();
     async move {
@@ -135,7 +151,7 @@ fn soon<F: IntoFuture>(future: F) -> impl Future<Output = F::Output> {
 }
 
 /// What a call ends with, as far as it tells its kind.
-fn kind<T: fmt::Debug>(result: Result<T, CallError>) -> Option<ErrorKind> {
+pub(crate) fn kind<T: fmt::Debug>(result: Result<T, CallError>) -> Option<ErrorKind> {
     result.unwrap_err().kind()
 }
 
@@ -255,70 +271,6 @@ async fn on_every_store_of_many_that_would_make_a_cart_one_does_and_all_are_serv
                 assert!(of_caller.eq(in_order), "{store:?}, {id}, {caller}: {items:?}");
             }
         }
-        hosts.stop().await?;
-    }
-    Ok(())
-}
-
-/// What a store, its script or its statement might take for something else.
-const AWKWARD: [&str; 20] = [
-    "Room",
-    "room",
-    "n\u{e9}",
-    "ne\u{301}",
-    "\u{1f3e0}",
-    "a/b",
-    "a%2Fb",
-    "a/",
-    "/",
-    "//",
-    "%",
-    "_",
-    " ",
-    "x",
-    "{x}",
-    "*",
-    "[a-z]",
-    "'; --",
-    "\"\\",
-    "\r\n",
-];
-
-/// REQ: SP-001, SP-006
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn on_every_store_ids_are_told_apart_byte_by_byte() -> Tested {
-    for store in Shared::every() {
-        let hosts = Hosts::start(&store, 2).await?;
-        let (long, wide) = ("x".repeat(255), format!("{}abc", "\u{1f3e0}".repeat(63)));
-        let ids = AWKWARD.into_iter().chain([&long[..], &long[1..], &wide]);
-        let ids: Vec<_> = ids.collect();
-        for (number, id) in ids.iter().enumerate() {
-            let (_, spot) = room(hosts.any(number), id, id).await?;
-            assert_eq!(spot.id.as_str(), *id, "{store:?}");
-        }
-        for host in &hosts.hosts {
-            for id in &ids {
-                let found = room_spots(host).find(id).await?.unwrap();
-                assert_eq!(found.id.as_str(), *id, "{store:?}");
-                assert_eq!(look(&room_spots(host).of(id), "lines").await?, *id, "{store:?}");
-            }
-        }
-        for bad in ["", "a\0b", "\0", &"x".repeat(256), &format!("{wide}d")] {
-            let rooms = room_spots(hosts.caller());
-            assert_eq!(kind(look(&rooms.of(bad), "lines").await), None, "an argument error");
-            assert_eq!(
-                kind(rooms.get_or_create(bad, text("x")).await),
-                None,
-                "an argument error"
-            );
-            let cart = cart_spots(hosts.caller()).of(bad);
-            assert_eq!(kind(cart.add(text("x")).activating().await), None, "an argument error");
-        }
-        let entry = "owner-entry-8f14e45f-ceea-467f-9b1d-3c5b4a1d2e3f";
-        let forbidden = room_spots(hosts.caller()).get_or_create(entry, text("x")).await;
-        assert_eq!(kind(forbidden), Some(ErrorKind::InvalidOperation));
-        let runs = (hosts.world.count("create "), hosts.world.count("activate "));
-        assert_eq!(runs, (ids.len(), 0), "{store:?}");
         hosts.stop().await?;
     }
     Ok(())

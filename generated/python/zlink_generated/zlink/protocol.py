@@ -828,12 +828,15 @@ class Update(_z.Message):
     state: NodeState | int = NodeState.UNSPECIFIED
     channels: list[ChannelServer] = _z.dataclasses.field(default_factory=lambda: [])
     """The same memberships as in the hello, with their present weights."""
+    placement_weight: int | None = None
+    """Its present share of new objects; of an Object Server only."""
 
     def zlink__write(self, writer: _z.Writer) -> int:
         f2 = writer.values("channels", ChannelServer__codec, self.channels, most=10000)
         writer.start()
         writer.inline(0, "revision", _z.U64, self.revision)
         writer.offset(2, f2)
+        writer.optional(3, "placement_weight", _z.U16, self.placement_weight)
         writer.inline(1, "state", NodeState__codec, self.state)
         return writer.end()
 
@@ -843,6 +846,7 @@ class Update(_z.Message):
             revision=table.inline(0, "revision", _z.U64),
             state=table.inline(1, "state", NodeState__codec),
             channels=table.values(2, "channels", ChannelServer__codec, most=10000),
+            placement_weight=table.optional(3, "placement_weight", _z.U16),
         )
 
 

@@ -816,12 +816,15 @@ export interface Update {
   readonly state: NodeState;
   /** The same memberships as in the hello, with their present weights. */
   readonly channels: readonly ChannelServer[];
+  /** Its present share of new objects; of an Object Server only. */
+  readonly placementWeight: number | undefined;
 }
 /** What may be encoded as a `Update`. */
 export interface UpdateInput {
   readonly revision?: bigint | undefined;
   readonly state?: NodeState | undefined;
   readonly channels?: readonly ChannelServerInput[] | undefined;
+  readonly placementWeight?: number | undefined;
 }
 export const Update: rt.MessageType<Update, UpdateInput> = rt.message("zlink.wire.Update", {
   write(value, w) {
@@ -829,6 +832,7 @@ export const Update: rt.MessageType<Update, UpdateInput> = rt.message("zlink.wir
     w.table();
     w.inline(0, "revision", rt.u64, value.revision);
     w.offset(2, o2);
+    w.optional(3, "placement_weight", rt.u16, value.placementWeight);
     w.inline(1, "state", rt.enum8, value.state);
     return w.end();
   },
@@ -838,6 +842,7 @@ export const Update: rt.MessageType<Update, UpdateInput> = rt.message("zlink.wir
       revision: t.inline(0, "revision", rt.u64),
       state: t.inline(1, "state", rt.enum8),
       channels: t.list(2, "channels", ChannelServer, false, 10000),
+      placementWeight: t.optional(3, "placement_weight", rt.u16),
     };
   },
 });

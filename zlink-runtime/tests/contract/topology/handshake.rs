@@ -242,6 +242,18 @@ async fn a_live_update_changes_weights_and_state_and_nothing_else() {
                 revision,
                 state,
                 channels,
+                placement_weight: None,
+            },
+        )
+    };
+    let placed = |revision, weight| {
+        hello(
+            RecordKind::Update,
+            &Update {
+                revision,
+                state: NodeState::Draining,
+                channels: weighted(7),
+                placement_weight: Some(weight),
             },
         )
     };
@@ -274,6 +286,8 @@ async fn a_live_update_changes_weights_and_state_and_nothing_else() {
             .concat(),
         ),
         update(5, NodeState::Serving, weighted(10_001)),
+        placed(5, 10_001),
+        placed(4, 1),
         record(RecordKind::Update, &[1, 2, 3]),
     ] {
         let raw = join_at(&c, &weighted(7)).await;

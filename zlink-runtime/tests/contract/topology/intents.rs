@@ -124,6 +124,7 @@ async fn a_run_that_was_replaced_stays_out_when_its_successor_has_left() {
         revision: 2,
         state: NodeState::Draining,
         channels: Vec::new(),
+        placement_weight: None,
     };
     second.say(&hello(RecordKind::Update, &drains));
     until("the drain", || peer_state(&a, &raw) == Some(PeerState::Draining)).await;

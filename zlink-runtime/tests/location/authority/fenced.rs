@@ -41,6 +41,36 @@ async fn a_write_under_way_does_not_land_once_its_host_is_counted_out() {
     assert_eq!(cut_off.counted(None).await, Ok((0, 0)));
 }
 
+/// Whoever was counted out writes nothing, not even of what nobody took.
+///
+/// REQ: LS-034, LS-040, LS-100
+#[tokio::test(start_paused = true)]
+async fn a_commit_under_way_does_not_land_once_its_host_is_counted_out() {
+    let store = MemoryStore::new();
+    let faults = Faults::new(1);
+    let (cut_off, other) = (host(&store, &faults, 1).await, host(&store, &Faults::new(2), 2).await);
+    let held = made(&cut_off, "held", 1).await;
+    let reservation = reserved(cut_off.reserve(Ask::new(&id("late"), 2)).await);
+    faults.next(Operation::Write, Fault::LateWrite(Duration::from_secs(60)));
+    faults.every(Operation::Write, Fault::Error);
+    let late = cut_off.clone();
+    let committing = tokio::spawn(async move { late.commit(reservation, b"").await });
+    // With another Spot goes the lease, and this one stays as it is.
+    assert!(matches!(other.release(&held.reference()).await, Seen::Removed));
+    tokio::time::sleep(Duration::from_secs(70)).await;
+    let seen = other.resolve(&id("late")).await;
+    assert!(
+        matches!(&seen, Seen::Unavailable(spot) if !spot.is_ready()),
+        "it landed: {seen:?}"
+    );
+    faults.heal();
+    let spot = ready(committing.await.unwrap());
+    assert!(
+        matches!(other.resolve(&id("late")).await, Seen::Ready(seen) if seen == spot),
+        "once it has its lease again"
+    );
+}
+
 /// REQ: LS-033, LS-036
 #[tokio::test(start_paused = true)]
 async fn who_comes_back_knows_what_was_taken_before_it_goes_on() {

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::task::{Poll, Waker};
 
-use bytes::Bytes;
 use rustc_hash::FxHashMap;
 use slab::Slab;
 
 use crate::error::Error;
 use crate::id::LinkId;
+use crate::message::codec::Kept;
 
 /// How a request ended.
-pub(super) type Outcome = Result<Bytes, Error>;
+pub(super) type Outcome = Result<Kept, Error>;
 
 /// Names one request in the table, and never another one later: slot number and use count of that slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -313,6 +313,7 @@ fn number(slot: usize) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
     use proptest::prelude::*;
 
     use super::*;
@@ -377,9 +378,9 @@ mod tests {
                     Step::Remove(at) if at < model.len() => table.remove(model.swap_remove(at).0),
                     Step::Reply(at) if at < model.len() => {
                         let (key, _, link) = model.swap_remove(at);
-                        prop_assert!(table.end(key, Some(LinkId(99)), Ok(Bytes::new())).is_none());
-                        prop_assert!(table.end(key, link.map(LinkId), Ok(Bytes::new())).is_some());
-                        prop_assert!(table.end(key, None, Ok(Bytes::new())).is_none());
+                        prop_assert!(table.end(key, Some(LinkId(99)), Ok(Bytes::new().into())).is_none());
+                        prop_assert!(table.end(key, link.map(LinkId), Ok(Bytes::new().into())).is_some());
+                        prop_assert!(table.end(key, None, Ok(Bytes::new().into())).is_none());
                         table.set_link(key, LinkId(1));
                         prop_assert!(table.poll(key, Waker::noop()).is_ready());
                         prop_assert!(table.poll(key, Waker::noop()).is_pending());
@@ -429,7 +430,7 @@ mod tests {
         let begin = std::time::Instant::now();
         for at in 0..1_000_000_u64 {
             let (key, _) = table.insert(at / 1000, Some((LinkId(at % 4 + 5000), Waker::noop().clone())));
-            table.end(key, Some(LinkId(at % 4 + 5000)), Ok(Bytes::new()));
+            table.end(key, Some(LinkId(at % 4 + 5000)), Ok(Bytes::new().into()));
             let _ = table.poll(key, Waker::noop());
         }
         println!("1,000,000 requests: {:?}", begin.elapsed());

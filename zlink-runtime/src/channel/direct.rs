@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::error::{ArgumentError, CallError};
+use crate::error::{ArgumentError, CallError, Error, ErrorKind};
 use crate::id::{MeshName, PacketName, Rid, SpotId};
 use crate::message::codec::Message;
 use crate::message::metadata::Metadata;
@@ -138,7 +138,10 @@ impl Forwarded {
                 }
                 Step::Pending => return Poll::Pending,
                 Step::Accepted => Ok(Bytes::new()),
-                Step::Reply(reply) => Ok(reply),
+                Step::Reply(reply) => reply.into_bytes().map_err(|error| {
+                    let text = format!("the reply cannot be sent on: {error}");
+                    Error::unknown(ErrorKind::InternalFailure, text).into()
+                }),
                 Step::Failed(error) => Err(error),
             };
             self.ended = Some(end);

@@ -12,10 +12,14 @@ use tokio::time::Instant;
 
 use crate::error::Error;
 use crate::id::{MeshName, Rid, SpotId, SpotType};
+use crate::message::codec::Carried;
+use crate::message::metadata::Metadata;
 use crate::permit::Permit;
 use crate::transport::BoxFuture;
 use crate::wire::{Control, Incoming, Publish, SpotCall, SpotTarget};
 
+use super::flow::Flow;
+use super::own::OwnPeer;
 use super::reply::ReplyTo;
 
 /// Who knows the Spots of this process, and those that it has found elsewhere.
@@ -29,6 +33,10 @@ pub(crate) trait Objects: Send + Sync {
     /// A call that went to where version `version` of its record leads was refused there, or led to nobody.
     fn misled(&self, id: &SpotId, version: u64);
 
+    /// A Spot of this host that such a call can be handed to as it is: known to be here without asking anybody, ready, and with
+    /// a handler for it. Whatever is not so plain goes as a record.
+    fn here(&self, asked: &Asked<'_>) -> Option<Arc<dyn Here>>;
+
     /// Whether the turn that runs here may wait for an answer of that Spot, which is to be on this host.
     fn may_wait_for(&self, id: &SpotId) -> Result<(), Error>;
 
@@ -37,6 +45,51 @@ pub(crate) trait Objects: Send + Sync {
 
     /// Takes what came for a Spot. It must not block.
     fn arrived(self: Arc<Self>, arrival: Arrival);
+}
+
+/// A call that may stay within this host.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'a> {
+    pub(crate) id: &'a SpotId,
+    pub(crate) packet: &'static str,
+    /// Whether it waits for an answer.
+    pub(crate) request: bool,
+    pub(crate) now: Instant,
+}
+
+/// A Spot of this host, for its calls.
+pub(crate) trait Here: Send + Sync {
+    /// The node that has it; `None` while its host starts.
+    fn own(&self) -> Option<&Arc<OwnPeer>>;
+
+    /// Its mesh.
+    fn mesh(&self) -> &str;
+
+    /// The version of the record that says so.
+    fn version(&self) -> u64;
+
+    /// Puts a call in its queue. Handed back where it takes nothing any more.
+    fn take(self: Arc<Self>, call: Box<OwnCall>, permit: Permit) -> Result<(), Box<OwnCall>>;
+}
+
+/// A call that stays within its host. `C` is an `Option` of the message: it is moved into the handler.
+pub(crate) struct OwnCall<C: ?Sized = dyn Carried> {
+    pub(crate) packet: &'static str,
+    pub(crate) metadata: Metadata,
+    pub(crate) deadline: Option<Instant>,
+    /// Of a request.
+    pub(crate) reply: Option<ReplyTo>,
+    /// Where somebody traces.
+    pub(crate) flow: Option<Box<Flow>>,
+    /// The most bytes that it has, encoded.
+    pub(crate) size: usize,
+    pub(crate) message: C,
+}
+
+impl<C: ?Sized> fmt::Debug for OwnCall<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "OwnCall({})", self.packet)
+    }
 }
 
 /// A Spot that is called.

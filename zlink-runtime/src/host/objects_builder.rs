@@ -207,6 +207,7 @@ impl ObjectServerBuilder {
             capacity: NonZeroU32::new(self.capacity),
             idle_timeout: self.idle_timeout,
             filters: self.filters.into(),
+            own: std::sync::OnceLock::new(),
         }
     }
 }

@@ -68,8 +68,10 @@ enum State {
 #[derive(Default)]
 pub(super) struct Table {
     slots: Slab<Slot>,
-    /// The head of the list of every tick that has one.
+    /// The head of the list of every tick that has one, but for the tick that was inserted last.
     ticks: BTreeMap<u64, u32>,
+    /// That tick and its head: most requests of one moment end at the same.
+    latest: Option<(u64, u32)>,
     /// The same of every link that requests wait on: the end of one link costs what waits there, and no more.
     links: FxHashMap<LinkId, u32>,
     turns: u32,
@@ -166,7 +168,7 @@ impl Table {
 
     /// The first deadline, which the driver is about to sleep for.
     pub(super) fn arm(&mut self) -> Option<u64> {
-        self.armed = self.ticks.first_key_value().map(|(tick, _)| *tick);
+        self.armed = self.first().map(|(tick, _)| tick);
         self.armed
     }
 
@@ -174,9 +176,7 @@ impl Table {
     pub(super) fn expire(&mut self, now: u64, most: usize, error: impl Fn() -> Error) -> Vec<Option<Waker>> {
         let mut wakers = Vec::new();
         while wakers.len() < most {
-            let Some((&tick, &head)) = self.ticks.first_key_value() else {
-                break;
-            };
+            let Some((tick, head)) = self.first() else { break };
             if tick > now {
                 break;
             }
@@ -273,8 +273,23 @@ impl Table {
         }
     }
 
+    /// The first tick, and the head of its list.
+    fn first(&self) -> Option<(u64, u32)> {
+        let others = self.ticks.first_key_value().map(|(tick, head)| (*tick, *head));
+        match (others, self.latest) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        }
+    }
+
     fn thread(&mut self, at: u32, tick: u64) {
-        let head = self.ticks.insert(tick, at).unwrap_or(NONE);
+        let head = match self.latest.replace((tick, at)) {
+            Some((latest, head)) if latest == tick => head,
+            latest => {
+                self.ticks.extend(latest);
+                self.ticks.remove(&tick).unwrap_or(NONE)
+            }
+        };
         if let Some(slot) = self.slots.get_mut(at as usize) {
             slot.tick_list.after = head;
         }
@@ -295,6 +310,8 @@ impl Table {
         }
         if let Some(previous) = self.slots.get_mut(before as usize) {
             previous.tick_list.after = after;
+        } else if self.latest == Some((tick, at)) {
+            self.latest = (after != NONE).then_some((tick, after));
         } else if self.ticks.get(&tick) == Some(&at) {
             if after == NONE {
                 self.ticks.remove(&tick);
@@ -404,7 +421,7 @@ mod tests {
                 }
             }
             table.end_all(late);
-            prop_assert_eq!((table.waiting(), table.links.len(), table.ticks.len()), (0, 0, 0));
+            prop_assert_eq!((table.waiting(), table.links.len(), table.first()), (0, 0, None));
             prop_assert_eq!((table.linked, table.in_line), (0, 0));
         }
     }

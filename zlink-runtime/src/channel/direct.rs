@@ -60,10 +60,14 @@ impl Handle<'_> {
     /// The call may activate the Spot that it goes to.
     pub(crate) fn intend(self, intent: Intent) {
         let way = &self.0.way;
-        if let Target::Spot(spot) = &way.target {
-            let to = SpotTo::new(spot.id.clone(), Some(intent));
-            self.0.way = Arc::new(way.instead(to));
-        }
+        let Target::Spot(spot) = &way.target else { return };
+        let begin = |intent| Arc::new(way.instead(SpotTo::new(spot.id.clone(), Some(intent))));
+        let activating = match &intent.mesh {
+            Some(_) => begin(intent),
+            // One client's calls all mean the same type.
+            None => spot.activating.get_or_init(|| begin(intent)).clone(),
+        };
+        self.0.way = activating;
     }
 }
 

@@ -4,8 +4,8 @@
 
 use std::any::Any;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
 use tokio::time::Instant;
@@ -19,8 +19,10 @@ use crate::transport::BoxFuture;
 use crate::wire::{Control, Incoming, Publish, SpotCall, SpotTarget};
 
 use super::flow::Flow;
+use super::outbound::Outbound;
 use super::own::OwnPeer;
 use super::reply::ReplyTo;
+use super::way::Way;
 
 /// Who knows the Spots of this process, and those that it has found elsewhere.
 pub(crate) trait Objects: Send + Sync {
@@ -33,8 +35,7 @@ pub(crate) trait Objects: Send + Sync {
     /// A call that went to where version `version` of its record leads was refused there, or led to nobody.
     fn misled(&self, id: &SpotId, version: u64);
 
-    /// A Spot of this host that such a call can be handed to as it is: known to be here without asking anybody, ready, and with
-    /// a handler for it. Whatever is not so plain goes as a record.
+    /// A Spot of this host that [is for](Here::is_for) such a call. Whatever is not so plain goes as a record.
     fn here(&self, asked: &Asked<'_>) -> Option<Arc<dyn Here>>;
 
     /// Whether the turn that runs here may wait for an answer of that Spot, which is to be on this host.
@@ -59,6 +60,9 @@ pub(crate) struct Asked<'a> {
 
 /// A Spot of this host, for its calls.
 pub(crate) trait Here: Send + Sync {
+    /// Whether a call can be handed to it: known to be here without asking anybody, ready, and with a handler for it.
+    fn is_for(&self, asked: &Asked<'_>) -> bool;
+
     /// The node that has it; `None` while its host starts.
     fn own(&self) -> Option<&Arc<OwnPeer>>;
 
@@ -92,6 +96,12 @@ impl<C: ?Sized> fmt::Debug for OwnCall<C> {
     }
 }
 
+impl fmt::Debug for dyn Here {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Here")
+    }
+}
+
 /// A Spot that is called.
 #[derive(Debug)]
 pub(crate) struct SpotTo {
@@ -102,6 +112,10 @@ pub(crate) struct SpotTo {
     pub(crate) fixed: Option<Found>,
     /// The version of the record that the last call was sent by.
     sent_by: AtomicU64,
+    /// The first of this ID that was found to be of this host. Where that is another by now, it is looked for each time.
+    here: OnceLock<Weak<dyn Here>>,
+    /// The same way for calls that may activate it, in whatever mesh, once there was one.
+    pub(super) activating: OnceLock<Arc<Way>>,
 }
 
 /// How a Spot comes to be if it is not there.
@@ -119,7 +133,21 @@ impl SpotTo {
             intent,
             fixed: None,
             sent_by: AtomicU64::new(0),
+            here: OnceLock::new(),
+            activating: OnceLock::new(),
         }
+    }
+
+    /// Where it is of this host, and plain to be called.
+    pub(super) fn here(&self, outbound: &Outbound, asked: &Asked<'_>) -> Option<Arc<dyn Here>> {
+        if let Some(here) = self.here.get().and_then(Weak::upgrade)
+            && here.is_for(asked)
+        {
+            return Some(here);
+        }
+        let here = outbound.objects()?.here(asked)?;
+        let _ = self.here.set(Arc::downgrade(&here));
+        Some(here)
     }
 
     /// One that is there, and not to be looked for.

@@ -55,32 +55,41 @@ impl Inner {
         if record.owner != lease.config().owner || lease.generation() != Some(record.lease) {
             return;
         }
-        let Some(object) = self.object(&record.id).filter(|object| object.is_of(record.generation.get())) else {
+        let Some(object) = self
+            .object(&record.id)
+            .filter(|object| object.is_of(record.generation.get()))
+        else {
             return;
         };
         let activating = self.activating.lock();
-        if !activating.get(&record.id).is_some_and(|place| place.leads_elsewhere(&object.home)) {
-            object
-                .route
-                .is_found(self.moment(until), record.version.get(), losses);
+        if !activating
+            .get(&record.id)
+            .is_some_and(|place| place.leads_elsewhere(&object.home))
+        {
+            object.route.is_found(self.moment(until), record.version.get(), losses);
         }
     }
 
     /// The Spot that a call of this host may be handed to.
     pub(super) fn here_for(&self, asked: &Asked<'_>) -> Option<Arc<dyn Here>> {
         let object = self.object(asked.id)?;
-        let losses = self.authority.reader().losses();
-        let is_plain = object.route.holds(self.moment(asked.now), losses)
-            && object.phase() == Phase::Ready
-            && object.factory.parts().handler(asked.packet, asked.request).is_some();
-        if !is_plain || !self.fence.is_open() || asked.request && may_wait_for(object.lane()).is_err() {
-            return None;
-        }
-        Some(object)
+        if object.is_for(asked) { Some(object) } else { None }
     }
 }
 
 impl Here for Object {
+    fn is_for(&self, asked: &Asked<'_>) -> bool {
+        let spots = &*self.spots;
+        let is_known = self.phase() == Phase::Ready
+            && self
+                .route
+                .holds(spots.moment(asked.now), spots.authority.reader().losses());
+        is_known
+            && self.factory.parts().handler(asked.packet, asked.request).is_some()
+            && spots.fence.is_open()
+            && (!asked.request || may_wait_for(self.lane()).is_ok())
+    }
+
     fn own(&self) -> Option<&Arc<OwnPeer>> {
         self.home.own(&self.spots.outbound)
     }

@@ -58,12 +58,13 @@ impl Exchange {
             return None;
         }
         let now = clock::now();
-        let here = self.way.outbound.objects()?.here(&Asked {
+        let asked = Asked {
             id: &spot.id,
             packet: self.method.packet(),
             request: self.timeout.is_some(),
             now,
-        })?;
+        };
+        let here = spot.here(&self.way.outbound, &asked)?;
         spot.is_sent_by(here.version());
         if let Some(timeout) = self.timeout {
             self.deadline.get_or_insert(now + timeout);

@@ -36,7 +36,7 @@ pub(crate) trait Objects: Send + Sync {
     fn misled(&self, id: &SpotId, version: u64);
 
     /// A Spot of this host that [is for](Here::is_for) such a call. Whatever is not so plain goes as a record.
-    fn here(&self, asked: &Asked<'_>) -> Option<Arc<dyn Here>>;
+    fn here(&self, asked: &Asked<'_>) -> Option<(Arc<dyn Here>, u32)>;
 
     /// Whether the turn that runs here may wait for an answer of that Spot, which is to be on this host.
     fn may_wait_for(&self, id: &SpotId) -> Result<(), Error>;
@@ -53,6 +53,8 @@ pub(crate) trait Objects: Send + Sync {
 pub(crate) struct Asked<'a> {
     pub(crate) id: &'a SpotId,
     pub(crate) packet: &'static str,
+    /// The name's hash.
+    pub(crate) hash: u64,
     /// Whether it waits for an answer.
     pub(crate) request: bool,
     pub(crate) now: Instant,
@@ -60,8 +62,9 @@ pub(crate) struct Asked<'a> {
 
 /// A Spot of this host, for its calls.
 pub(crate) trait Here: Send + Sync {
-    /// Whether a call can be handed to it: known to be here without asking anybody, ready, and with a handler for it.
-    fn is_for(&self, asked: &Asked<'_>) -> bool;
+    /// Whether a call can be handed to it: known to be here without asking anybody, ready, and with a handler for it. It is
+    /// told which.
+    fn is_for(&self, asked: &Asked<'_>) -> Option<u32>;
 
     /// The node that has it; `None` while its host starts.
     fn own(&self) -> Option<&Arc<OwnPeer>>;
@@ -79,6 +82,8 @@ pub(crate) trait Here: Send + Sync {
 /// A call that stays within its host. `C` is an `Option` of the message: it is moved into the handler.
 pub(crate) struct OwnCall<C: ?Sized = dyn Carried> {
     pub(crate) packet: &'static str,
+    /// Which handler it is for, as [`Here::is_for`] said.
+    pub(crate) handler: u32,
     pub(crate) metadata: Metadata,
     pub(crate) deadline: Option<Instant>,
     /// Of a request.
@@ -139,15 +144,15 @@ impl SpotTo {
     }
 
     /// Where it is of this host, and plain to be called.
-    pub(super) fn here(&self, outbound: &Outbound, asked: &Asked<'_>) -> Option<Arc<dyn Here>> {
+    pub(super) fn here(&self, outbound: &Outbound, asked: &Asked<'_>) -> Option<(Arc<dyn Here>, u32)> {
         if let Some(here) = self.here.get().and_then(Weak::upgrade)
-            && here.is_for(asked)
+            && let Some(handler) = here.is_for(asked)
         {
-            return Some(here);
+            return Some((here, handler));
         }
-        let here = outbound.objects()?.here(asked)?;
+        let (here, handler) = outbound.objects()?.here(asked)?;
         let _ = self.here.set(Arc::downgrade(&here));
-        Some(here)
+        Some((here, handler))
     }
 
     /// One that is there, and not to be looked for.

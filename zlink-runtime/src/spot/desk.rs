@@ -34,7 +34,7 @@ impl Objects for Inner {
         Box::pin(async move { self.find_route(&spot).await })
     }
 
-    fn here(&self, asked: &Asked<'_>) -> Option<Arc<dyn Here>> {
+    fn here(&self, asked: &Asked<'_>) -> Option<(Arc<dyn Here>, u32)> {
         self.here_for(asked)
     }
 

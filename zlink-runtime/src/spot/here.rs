@@ -4,7 +4,6 @@
 //! as a record to the desk, which says why. It must not know how a Spot is found.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::time::Instant;
 
@@ -12,6 +11,7 @@ use crate::channel::{Asked, Here, OwnCall, OwnPeer, ReplyTo};
 use crate::execution::{Rejected, may_wait_for};
 use crate::location::SpotRecord;
 use crate::permit::Permit;
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 use super::job::{SpotJob, Work};
 use super::object::{Object, Phase};
@@ -40,6 +40,10 @@ impl Route {
         if self.version.load(Ordering::Relaxed) <= version {
             self.until.store(0, Ordering::Release);
         }
+    }
+
+    fn version(&self) -> u64 {
+        self.version.load(Ordering::Relaxed)
     }
 
     fn holds(&self, now: u64, losses: u64) -> bool {
@@ -71,23 +75,24 @@ impl Inner {
     }
 
     /// The Spot that a call of this host may be handed to.
-    pub(super) fn here_for(&self, asked: &Asked<'_>) -> Option<Arc<dyn Here>> {
+    pub(super) fn here_for(&self, asked: &Asked<'_>) -> Option<(Arc<dyn Here>, u32)> {
         let object = self.object(asked.id)?;
-        if object.is_for(asked) { Some(object) } else { None }
+        let handler = object.is_for(asked)?;
+        Some((object, handler))
     }
 }
 
 impl Here for Object {
-    fn is_for(&self, asked: &Asked<'_>) -> bool {
+    fn is_for(&self, asked: &Asked<'_>) -> Option<u32> {
         let spots = &*self.spots;
         let is_known = self.phase() == Phase::Ready
             && self
                 .route
                 .holds(spots.moment(asked.now), spots.authority.reader().losses());
-        is_known
-            && self.factory.parts().handler(asked.packet, asked.request).is_some()
-            && spots.fence.is_open()
-            && (!asked.request || may_wait_for(self.lane()).is_ok())
+        if !is_known || !spots.fence.is_open() || asked.request && may_wait_for(self.lane()).is_err() {
+            return None;
+        }
+        self.factory.parts().place(asked.packet, asked.hash, asked.request)
     }
 
     fn own(&self) -> Option<&Arc<OwnPeer>> {
@@ -99,7 +104,7 @@ impl Here for Object {
     }
 
     fn version(&self) -> u64 {
-        self.route.version.load(Ordering::Relaxed)
+        self.route.version()
     }
 
     fn take(self: Arc<Self>, call: Box<OwnCall>, permit: Permit) -> Result<(), Box<OwnCall>> {
@@ -127,3 +132,7 @@ impl Here for Object {
         }
     }
 }
+
+#[cfg(test)]
+#[cfg(zlink_loom)]
+mod model;

@@ -103,18 +103,18 @@ impl SpotJob {
     }
 
     /// Makes the turn. `None` where it ends here.
-    fn begin(self, now: Instant) -> Option<Started> {
+    fn begin(self, now: Instant) -> Option<(Arc<Object>, Started)> {
         let Self { object, owner, work } = self;
         let owner = owner.as_ref().unwrap_or(object.lane());
         let scope = |callback| Scope::new(owner, object.offers(callback));
-        match work {
+        let started = match work {
             Work::Build(build) => {
                 let work = async move |_: &mut YieldTurn<'_, ()>| {
                     build.await;
                     Ended::Well
                 };
                 let turn = StateTurn::new(&StateCell::new(owner, ()), scope(Callback::Build), work);
-                Some(Started::new(turn, Kind::Build, None))
+                Started::new(turn, Kind::Build, None)
             }
             Work::Tick(ticking) => {
                 let Ticking {
@@ -134,11 +134,12 @@ impl SpotJob {
                     reply: None,
                 };
                 let turn = handler.start(delivery, tick, Box::new(pulse))?;
-                Some(Started::new(turn, Kind::Work, traced))
+                Started::new(turn, Kind::Work, traced)
             }
-            Work::Call(call) => begin_call(&object, *call, scope(Callback::Unit), now),
-            Work::Own(call) => begin_own(&object, call, scope(Callback::Unit), now),
-        }
+            Work::Call(call) => begin_call(&object, *call, scope(Callback::Unit), now)?,
+            Work::Own(call) => begin_own(&object, call, scope(Callback::Unit), now)?,
+        };
+        Some((object, started))
     }
 }
 
@@ -151,7 +152,7 @@ fn begin_own(object: &Arc<Object>, mut call: Box<OwnCall>, scope: Arc<Scope>, no
         }
         return None;
     }
-    let Some((packet, handler)) = object.factory.parts().handler(call.packet, reply.is_some()) else {
+    let Some((packet, handler)) = object.factory.parts().handler_at(call.handler, reply.is_some()) else {
         let error = Error::not_executed(ErrorKind::InternalFailure, "a handler is gone");
         refuse(&object.spots.drops, "no_handler", "spot", Refusal { error, reply });
         return None;
@@ -238,11 +239,11 @@ impl Job for SpotJob {
     type Turn = SpotRun;
 
     fn start(self, now: Instant) -> Option<SpotRun> {
-        let object = self.object.clone();
-        let running = if object.spots.fence.is_open() {
-            Running::Started(self.begin(now)?)
+        let (object, running) = if self.object.spots.fence.is_open() {
+            let (object, started) = self.begin(now)?;
+            (object, Running::Started(started))
         } else {
-            Running::Waiting(Some(Box::new(self)))
+            (self.object.clone(), Running::Waiting(Some(Box::new(self))))
         };
         Some(SpotRun {
             object,
@@ -356,7 +357,7 @@ impl execution::Turn for SpotRun {
         }
         if let Running::Waiting(job) = &mut self.running {
             match job.take().and_then(|job| job.begin(crate::clock::now())) {
-                Some(started) => self.running = Running::Started(started),
+                Some((_, started)) => self.running = Running::Started(started),
                 None => return Poll::Ready(()),
             }
         }

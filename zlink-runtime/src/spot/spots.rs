@@ -201,7 +201,9 @@ impl Inner {
 
     /// A moment as objects keep it.
     pub(super) fn moment(&self, at: Instant) -> u64 {
-        u64::try_from(at.saturating_duration_since(self.start).as_nanos()).unwrap_or(u64::MAX)
+        let since = at.saturating_duration_since(self.start);
+        // Centuries fit.
+        since.as_secs() * 1_000_000_000 + u64::from(since.subsec_nanos())
     }
 
     pub(super) fn object(&self, id: &SpotId) -> Option<Arc<Object>> {

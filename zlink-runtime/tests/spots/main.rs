@@ -34,6 +34,7 @@ mod multicast;
 mod orphans;
 mod others;
 mod outward;
+mod own;
 mod pressure;
 mod races;
 mod resent;

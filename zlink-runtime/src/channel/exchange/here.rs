@@ -26,13 +26,14 @@ impl Exchange {
         message: &mut Option<M>,
         cx: &Context<'_>,
     ) -> Option<Step> {
-        let here = self.here()?;
+        let (here, handler) = self.here()?;
         let size = codec::measure(message.as_ref()?)?;
         let own = here.own()?;
         let permit = self.room_here(own, size)?;
         let reply = self.begins_here(own, here.mesh(), cx);
         let call: Box<OwnCall> = Box::new(OwnCall {
             packet: self.method.packet(),
+            handler,
             metadata: std::mem::take(&mut self.metadata),
             deadline: self.deadline.filter(|_| reply.is_some()),
             reply,
@@ -50,7 +51,7 @@ impl Exchange {
         }
     }
 
-    fn here(&mut self) -> Option<Arc<dyn Here>> {
+    fn here(&mut self) -> Option<(Arc<dyn Here>, u32)> {
         let Target::Spot(spot) = &self.way.target else {
             return None;
         };
@@ -61,15 +62,16 @@ impl Exchange {
         let asked = Asked {
             id: &spot.id,
             packet: self.method.packet(),
+            hash: self.method.hash(),
             request: self.timeout.is_some(),
             now,
         };
-        let here = spot.here(&self.way.outbound, &asked)?;
+        let (here, handler) = spot.here(&self.way.outbound, &asked)?;
         spot.is_sent_by(here.version());
         if let Some(timeout) = self.timeout {
             self.deadline.get_or_insert(now + timeout);
         }
-        Some(here)
+        Some((here, handler))
     }
 
     /// A permit, where that many bytes fit by all means.

@@ -110,7 +110,7 @@ impl OwnLines {
         if line.crowded.load(Ordering::Acquire) {
             return None;
         }
-        line.source.try_acquire(1)?.take()
+        line.source.try_one()
     }
 
     /// Waits for a permit, behind those that wait already; then the record is with the node. Dropping the future withdraws

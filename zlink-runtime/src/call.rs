@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
-use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -16,6 +15,7 @@ use tokio::time::Instant;
 use crate::clock;
 use crate::error::{Error, ErrorKind};
 use crate::id::LinkId;
+use crate::message::codec::Kept;
 
 mod table;
 
@@ -107,8 +107,8 @@ impl Pending {
     }
 
     /// Ends a request with its reply. Returns whether it still waited.
-    pub(crate) fn reply(&self, key: Key, from: LinkId, reply: Bytes) -> bool {
-        self.end(key, Some(from), Ok(reply))
+    pub(crate) fn reply(&self, key: Key, from: LinkId, reply: impl Into<Kept>) -> bool {
+        self.end(key, Some(from), Ok(reply.into()))
     }
 
     /// Ends a request with an error that its target reported.
@@ -270,6 +270,8 @@ mod tests {
     use std::future::poll_fn;
     use std::time::Duration;
 
+    use bytes::Bytes;
+
     use super::*;
 
     const LINK: LinkId = LinkId(7);
@@ -291,7 +293,7 @@ mod tests {
         let key = waiting.key();
         assert!(pending.reply(key, LINK, Bytes::from_static(b"one")));
         assert!(!pending.reply(key, LINK, Bytes::from_static(b"two")));
-        assert_eq!(terminal(waiting).await, Ok(Bytes::from_static(b"one")));
+        assert_eq!(terminal(waiting).await, Ok(Bytes::from_static(b"one").into()));
         assert!(!pending.reply(key, LINK, Bytes::from_static(b"three")));
         assert_eq!(pending.len(), 0);
     }

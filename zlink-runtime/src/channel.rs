@@ -43,7 +43,7 @@ pub(crate) use exchange::no_role;
 pub(crate) use filter::{AnyFilter, Filters, Stop, Told, filtered, rejected};
 pub(crate) use flow::{Entered, Flow, is_traced};
 pub(crate) use inbound::{Inbound, InboundConfig, Queue, deadline, problem, refuse};
-pub(crate) use objects::{Arrival, Arrived, Found, Intent, Objects, SpotTo};
+pub(crate) use objects::{Arrival, Arrived, Asked, Found, Here, Intent, Objects, OwnCall, SpotTo};
 pub(crate) use outbound::sealed as caller;
 pub(crate) use outbound::{HostState, Outbound};
 pub(crate) use own::{OwnLines, OwnPeer};

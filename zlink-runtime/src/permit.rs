@@ -206,6 +206,16 @@ impl Source {
         Some(self.grant(granted))
     }
 
+    /// One permit at once, or none: the same without a grant around it.
+    pub(crate) fn try_one(&self) -> Option<Permit> {
+        let granted = self.permits.0.try_acquire(self.wanted(1))?;
+        Some(Permit {
+            permits: self.permits.clone(),
+            queued: false,
+            lent: granted.lent,
+        })
+    }
+
     /// Serves each of `targets` with a permit of its own, and asks for the next one only when the last is a job: what
     /// waits for many at once holds none, and two that do so cannot wait for each other. What came with a permit, as a
     /// record does, begins with that one; where there is no target it returns. Dropping the future serves nobody further.

@@ -14,6 +14,7 @@ mod dispatch;
 mod factory;
 mod find;
 mod forward;
+mod here;
 mod inbox;
 mod job;
 mod kind;
@@ -23,6 +24,7 @@ mod orphans;
 mod publish;
 mod shared;
 mod spots;
+mod told;
 mod turn;
 mod value;
 

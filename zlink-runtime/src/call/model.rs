@@ -36,7 +36,7 @@ impl Contender {
     /// What its caller is told if this one is first.
     fn outcome(self) -> Outcome {
         let kind = match self {
-            Contender::Reply => return Ok(Bytes::from_static(b"reply")),
+            Contender::Reply => return Ok(Bytes::from_static(b"reply").into()),
             Contender::Deadline => ErrorKind::DeadlineExceeded,
             Contender::Lost => ErrorKind::Unavailable,
             Contender::Stop => ErrorKind::ShuttingDown,

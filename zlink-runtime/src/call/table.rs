@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::task::{Poll, Waker};
 
-use bytes::Bytes;
 use rustc_hash::FxHashMap;
 use slab::Slab;
 
 use crate::error::Error;
 use crate::id::LinkId;
+use crate::message::codec::Kept;
 
 /// How a request ended.
-pub(super) type Outcome = Result<Bytes, Error>;
+pub(super) type Outcome = Result<Kept, Error>;
 
 /// Names one request in the table, and never another one later: slot number and use count of that slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,8 +68,10 @@ enum State {
 #[derive(Default)]
 pub(super) struct Table {
     slots: Slab<Slot>,
-    /// The head of the list of every tick that has one.
+    /// The head of the list of every tick that has one, but for the tick that was inserted last.
     ticks: BTreeMap<u64, u32>,
+    /// That tick and its head: most requests of one moment end at the same.
+    latest: Option<(u64, u32)>,
     /// The same of every link that requests wait on: the end of one link costs what waits there, and no more.
     links: FxHashMap<LinkId, u32>,
     turns: u32,
@@ -166,7 +168,7 @@ impl Table {
 
     /// The first deadline, which the driver is about to sleep for.
     pub(super) fn arm(&mut self) -> Option<u64> {
-        self.armed = self.ticks.first_key_value().map(|(tick, _)| *tick);
+        self.armed = self.first().map(|(tick, _)| tick);
         self.armed
     }
 
@@ -174,9 +176,7 @@ impl Table {
     pub(super) fn expire(&mut self, now: u64, most: usize, error: impl Fn() -> Error) -> Vec<Option<Waker>> {
         let mut wakers = Vec::new();
         while wakers.len() < most {
-            let Some((&tick, &head)) = self.ticks.first_key_value() else {
-                break;
-            };
+            let Some((tick, head)) = self.first() else { break };
             if tick > now {
                 break;
             }
@@ -273,8 +273,23 @@ impl Table {
         }
     }
 
+    /// The first tick, and the head of its list.
+    fn first(&self) -> Option<(u64, u32)> {
+        let others = self.ticks.first_key_value().map(|(tick, head)| (*tick, *head));
+        match (others, self.latest) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        }
+    }
+
     fn thread(&mut self, at: u32, tick: u64) {
-        let head = self.ticks.insert(tick, at).unwrap_or(NONE);
+        let head = match self.latest.replace((tick, at)) {
+            Some((latest, head)) if latest == tick => head,
+            latest => {
+                self.ticks.extend(latest);
+                self.ticks.remove(&tick).unwrap_or(NONE)
+            }
+        };
         if let Some(slot) = self.slots.get_mut(at as usize) {
             slot.tick_list.after = head;
         }
@@ -295,6 +310,8 @@ impl Table {
         }
         if let Some(previous) = self.slots.get_mut(before as usize) {
             previous.tick_list.after = after;
+        } else if self.latest == Some((tick, at)) {
+            self.latest = (after != NONE).then_some((tick, after));
         } else if self.ticks.get(&tick) == Some(&at) {
             if after == NONE {
                 self.ticks.remove(&tick);
@@ -313,6 +330,7 @@ fn number(slot: usize) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
     use proptest::prelude::*;
 
     use super::*;
@@ -377,9 +395,9 @@ mod tests {
                     Step::Remove(at) if at < model.len() => table.remove(model.swap_remove(at).0),
                     Step::Reply(at) if at < model.len() => {
                         let (key, _, link) = model.swap_remove(at);
-                        prop_assert!(table.end(key, Some(LinkId(99)), Ok(Bytes::new())).is_none());
-                        prop_assert!(table.end(key, link.map(LinkId), Ok(Bytes::new())).is_some());
-                        prop_assert!(table.end(key, None, Ok(Bytes::new())).is_none());
+                        prop_assert!(table.end(key, Some(LinkId(99)), Ok(Bytes::new().into())).is_none());
+                        prop_assert!(table.end(key, link.map(LinkId), Ok(Bytes::new().into())).is_some());
+                        prop_assert!(table.end(key, None, Ok(Bytes::new().into())).is_none());
                         table.set_link(key, LinkId(1));
                         prop_assert!(table.poll(key, Waker::noop()).is_ready());
                         prop_assert!(table.poll(key, Waker::noop()).is_pending());
@@ -403,7 +421,7 @@ mod tests {
                 }
             }
             table.end_all(late);
-            prop_assert_eq!((table.waiting(), table.links.len(), table.ticks.len()), (0, 0, 0));
+            prop_assert_eq!((table.waiting(), table.links.len(), table.first()), (0, 0, None));
             prop_assert_eq!((table.linked, table.in_line), (0, 0));
         }
     }
@@ -429,7 +447,7 @@ mod tests {
         let begin = std::time::Instant::now();
         for at in 0..1_000_000_u64 {
             let (key, _) = table.insert(at / 1000, Some((LinkId(at % 4 + 5000), Waker::noop().clone())));
-            table.end(key, Some(LinkId(at % 4 + 5000)), Ok(Bytes::new()));
+            table.end(key, Some(LinkId(at % 4 + 5000)), Ok(Bytes::new().into()));
             let _ = table.poll(key, Waker::noop());
         }
         println!("1,000,000 requests: {:?}", begin.elapsed());

@@ -15,7 +15,7 @@ use crate::clock;
 use crate::error::{ArgumentError, CallError, Error, ErrorKind};
 use crate::execution::Yields;
 use crate::id::{ChannelName, MeshName, PacketName, Rid, text_hash};
-use crate::message::codec::{self, Message};
+use crate::message::codec::{self, Kept, Message};
 use crate::message::metadata::{Key, Metadata};
 
 use super::exchange::{Exchange, Step};
@@ -284,7 +284,8 @@ impl<Q: Message, R: Message> Future for RequestFuture<Q, R> {
         match self.running.poll(cx) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-            Poll::Ready(Ok(reply)) => Poll::Ready(codec::decode::<R>(&reply).map_err(|error| {
+            Poll::Ready(Ok(None)) => Poll::Pending,
+            Poll::Ready(Ok(Some(reply))) => Poll::Ready(reply.message::<R>().map_err(|error| {
                 let text = format!("the reply is not what the method promises: {error}");
                 Error::unknown(ErrorKind::ProtocolError, text).into()
             })),
@@ -380,7 +381,8 @@ impl<M> fmt::Debug for SendFuture<M> {
 /// An exchange together with the message it carries.
 struct Running<M> {
     exchange: Result<Exchange, Option<Box<ArgumentError>>>,
-    message: M,
+    /// Until it was handed over.
+    message: Option<M>,
 }
 
 impl<M: Message> Running<M> {
@@ -388,12 +390,12 @@ impl<M: Message> Running<M> {
     fn new(exchange: Result<Exchange, Box<ArgumentError>>, message: M) -> Self {
         Self {
             exchange: exchange.map_err(Some),
-            message,
+            message: Some(message),
         }
     }
 
     /// A reply, or nothing for a send.
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<bytes::Bytes, CallError>> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Kept>, CallError>> {
         let exchange = match &mut self.exchange {
             Ok(exchange) => exchange,
             Err(refused) => {
@@ -404,32 +406,45 @@ impl<M: Message> Running<M> {
                 };
             }
         };
-        let is_new = exchange.is_new();
-        let mut step = exchange.poll(cx);
-        if is_new && !matches!(step, Step::Submit(_)) {
-            // It waits for somebody, or there is nobody. What is wrong with the message is told at once all the same.
-            if let Err(error) = codec::encode(&self.message, |_| ()) {
-                step = Step::Failed(ArgumentError::new("message", error.to_string()).into());
+        let mut step = if exchange.is_new() {
+            match exchange.hand_over(&mut self.message, cx) {
+                Some(step) => step,
+                None => Self::begin(exchange, self.message.as_ref(), cx),
             }
-        }
+        } else {
+            exchange.poll(cx)
+        };
         loop {
             let end = match step {
                 Step::Submit(ready) => {
-                    let submitted = codec::encode(&self.message, |payload| exchange.submit(ready, payload, cx));
-                    step = match submitted {
-                        Ok(next) => next,
-                        Err(error) => Step::Failed(ArgumentError::new("message", error.to_string()).into()),
-                    };
+                    step = Self::encoded(self.message.as_ref(), |payload| exchange.submit(ready, payload, cx))
+                        .unwrap_or_else(Step::Failed);
                     continue;
                 }
                 Step::Pending => return Poll::Pending,
-                Step::Accepted => Ok(bytes::Bytes::new()),
-                Step::Reply(reply) => Ok(reply),
+                Step::Accepted => Ok(None),
+                Step::Reply(reply) => Ok(Some(reply)),
                 Step::Failed(error) => Err(error),
             };
             exchange.ended(end.as_ref().err());
             self.exchange = Err(None);
             return Poll::Ready(end);
         }
+    }
+
+    fn begin(exchange: &mut Exchange, message: Option<&M>, cx: &mut Context<'_>) -> Step {
+        match exchange.poll(cx) {
+            step @ Step::Submit(_) => step,
+            // It waits for somebody, or there is nobody. What is wrong with the message is told at once all the same.
+            step => Self::encoded(message, |_| step).unwrap_or_else(Step::Failed),
+        }
+    }
+
+    /// Lends the bytes of the message to `consume`. One that was handed over is asked for no more.
+    fn encoded<T>(message: Option<&M>, consume: impl FnOnce(&[u8]) -> T) -> Result<T, CallError> {
+        let Some(message) = message else {
+            return Err(ArgumentError::new("message", "was handed over").into());
+        };
+        codec::encode(message, consume).map_err(|error| ArgumentError::new("message", error.to_string()).into())
     }
 }

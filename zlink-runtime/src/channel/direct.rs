@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::error::{ArgumentError, CallError};
+use crate::error::{ArgumentError, CallError, Error, ErrorKind};
 use crate::id::{MeshName, PacketName, Rid, SpotId};
 use crate::message::codec::Message;
 use crate::message::metadata::Metadata;
@@ -60,10 +60,14 @@ impl Handle<'_> {
     /// The call may activate the Spot that it goes to.
     pub(crate) fn intend(self, intent: Intent) {
         let way = &self.0.way;
-        if let Target::Spot(spot) = &way.target {
-            let to = SpotTo::new(spot.id.clone(), Some(intent));
-            self.0.way = Arc::new(way.instead(to));
-        }
+        let Target::Spot(spot) = &way.target else { return };
+        let begin = |intent| Arc::new(way.instead(SpotTo::new(spot.id.clone(), Some(intent))));
+        let activating = match &intent.mesh {
+            Some(_) => begin(intent),
+            // One client's calls all mean the same type.
+            None => spot.activating.get_or_init(|| begin(intent)).clone(),
+        };
+        self.0.way = activating;
     }
 }
 
@@ -138,7 +142,10 @@ impl Forwarded {
                 }
                 Step::Pending => return Poll::Pending,
                 Step::Accepted => Ok(Bytes::new()),
-                Step::Reply(reply) => Ok(reply),
+                Step::Reply(reply) => reply.into_bytes().map_err(|error| {
+                    let text = format!("the reply cannot be sent on: {error}");
+                    Error::unknown(ErrorKind::InternalFailure, text).into()
+                }),
                 Step::Failed(error) => Err(error),
             };
             self.ended = Some(end);

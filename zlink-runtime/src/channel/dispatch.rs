@@ -199,7 +199,7 @@ impl<R: Message, F: Future<Output = Result<R, Stop>>> Future for Answering<F> {
         };
         match ended {
             Ok(answer) => {
-                if let Err(error) = reply.answer(&answer) {
+                if let Err(error) = reply.answer(answer) {
                     failed(this.packet, "reply_error", &error);
                 }
             }

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
 use tokio::time::Instant;
 
 use crate::call::{Key, Waiting};
@@ -17,6 +16,7 @@ use crate::error::{ArgumentError, CallError, Error, ErrorKind, Execution};
 use crate::id::{ChannelName, LinkId, Rid};
 use crate::limit::{PAYLOAD_BYTES, ROUTE_READY_TIME};
 use crate::mesh::{Lookup, PeerLink};
+use crate::message::codec::Kept;
 use crate::message::metadata::Metadata;
 use crate::transport::{BoxFuture, Lane, Record, Refused};
 use crate::wire::{self, CallHead, OperationRef, To};
@@ -28,6 +28,7 @@ use super::own::{Kind, LOCAL, OwnPeer};
 use super::path::PathKind;
 use super::way::{Target, Way};
 
+mod here;
 mod spot;
 mod told;
 
@@ -126,7 +127,7 @@ pub(super) enum Step {
     /// A send is accepted.
     Accepted,
     /// A request has its reply.
-    Reply(Bytes),
+    Reply(Kept),
     Failed(CallError),
 }
 

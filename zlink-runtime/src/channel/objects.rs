@@ -4,19 +4,25 @@
 
 use std::any::Any;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
 use tokio::time::Instant;
 
 use crate::error::Error;
 use crate::id::{MeshName, Rid, SpotId, SpotType};
+use crate::message::codec::Carried;
+use crate::message::metadata::Metadata;
 use crate::permit::Permit;
 use crate::transport::BoxFuture;
 use crate::wire::{Control, Incoming, Publish, SpotCall, SpotTarget};
 
+use super::flow::Flow;
+use super::outbound::Outbound;
+use super::own::OwnPeer;
 use super::reply::ReplyTo;
+use super::way::Way;
 
 /// Who knows the Spots of this process, and those that it has found elsewhere.
 pub(crate) trait Objects: Send + Sync {
@@ -29,6 +35,9 @@ pub(crate) trait Objects: Send + Sync {
     /// A call that went to where version `version` of its record leads was refused there, or led to nobody.
     fn misled(&self, id: &SpotId, version: u64);
 
+    /// A Spot of this host that [is for](Here::is_for) such a call. Whatever is not so plain goes as a record.
+    fn here(&self, asked: &Asked<'_>) -> Option<(Arc<dyn Here>, u32)>;
+
     /// Whether the turn that runs here may wait for an answer of that Spot, which is to be on this host.
     fn may_wait_for(&self, id: &SpotId) -> Result<(), Error>;
 
@@ -37,6 +46,65 @@ pub(crate) trait Objects: Send + Sync {
 
     /// Takes what came for a Spot. It must not block.
     fn arrived(self: Arc<Self>, arrival: Arrival);
+}
+
+/// A call that may stay within this host.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'a> {
+    pub(crate) id: &'a SpotId,
+    pub(crate) packet: &'static str,
+    /// The name's hash.
+    pub(crate) hash: u64,
+    /// Whether it waits for an answer.
+    pub(crate) request: bool,
+    pub(crate) now: Instant,
+}
+
+/// A Spot of this host, for its calls.
+pub(crate) trait Here: Send + Sync {
+    /// Whether a call can be handed to it: known to be here without asking anybody, ready, and with a handler for it. It is
+    /// told which.
+    fn is_for(&self, asked: &Asked<'_>) -> Option<u32>;
+
+    /// The node that has it; `None` while its host starts.
+    fn own(&self) -> Option<&Arc<OwnPeer>>;
+
+    /// Its mesh.
+    fn mesh(&self) -> &str;
+
+    /// The version of the record that says so.
+    fn version(&self) -> u64;
+
+    /// Puts a call in its queue. Handed back where it takes nothing any more.
+    fn take(self: Arc<Self>, call: Box<OwnCall>, permit: Permit) -> Result<(), Box<OwnCall>>;
+}
+
+/// A call that stays within its host. `C` is an `Option` of the message: it is moved into the handler.
+pub(crate) struct OwnCall<C: ?Sized = dyn Carried> {
+    pub(crate) packet: &'static str,
+    /// Which handler it is for, as [`Here::is_for`] said.
+    pub(crate) handler: u32,
+    pub(crate) metadata: Metadata,
+    pub(crate) deadline: Option<Instant>,
+    /// Of a request.
+    pub(crate) reply: Option<ReplyTo>,
+    /// Where somebody traces.
+    pub(crate) flow: Option<Box<Flow>>,
+    /// The most bytes that it has, encoded.
+    pub(crate) size: usize,
+    pub(crate) message: C,
+}
+
+impl<C: ?Sized> fmt::Debug for OwnCall<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "OwnCall({})", self.packet)
+    }
+}
+
+impl fmt::Debug for dyn Here {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Here")
+    }
 }
 
 /// A Spot that is called.
@@ -49,6 +117,10 @@ pub(crate) struct SpotTo {
     pub(crate) fixed: Option<Found>,
     /// The version of the record that the last call was sent by.
     sent_by: AtomicU64,
+    /// The first of this ID that was found to be of this host. Where that is another by now, it is looked for each time.
+    here: OnceLock<Weak<dyn Here>>,
+    /// The same way for calls that may activate it, in whatever mesh, once there was one.
+    pub(super) activating: OnceLock<Arc<Way>>,
 }
 
 /// How a Spot comes to be if it is not there.
@@ -66,7 +138,21 @@ impl SpotTo {
             intent,
             fixed: None,
             sent_by: AtomicU64::new(0),
+            here: OnceLock::new(),
+            activating: OnceLock::new(),
         }
+    }
+
+    /// Where it is of this host, and plain to be called.
+    pub(super) fn here(&self, outbound: &Outbound, asked: &Asked<'_>) -> Option<(Arc<dyn Here>, u32)> {
+        if let Some(here) = self.here.get().and_then(Weak::upgrade)
+            && let Some(handler) = here.is_for(asked)
+        {
+            return Some((here, handler));
+        }
+        let (here, handler) = outbound.objects()?.here(asked)?;
+        let _ = self.here.set(Arc::downgrade(&here));
+        Some((here, handler))
     }
 
     /// One that is there, and not to be looked for.

@@ -135,6 +135,11 @@ impl Outbound {
         self.0.paths.get()?.meshes.get(name).cloned()
     }
 
+    /// This host's own node in that mesh.
+    pub(crate) fn own_node(&self, name: &MeshName) -> Option<&Arc<OwnPeer>> {
+        Some(&self.0.paths.get()?.meshes.get(name)?.own)
+    }
+
     pub(crate) fn pending(&self) -> &Pending {
         &self.0.pending
     }

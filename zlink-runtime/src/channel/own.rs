@@ -11,7 +11,8 @@ use crate::call::{Key, Pending};
 use crate::clock;
 use crate::error::Error;
 use crate::id::{LinkId, Rid};
-use crate::message::codec::Inline;
+use crate::limit::PAYLOAD_BYTES;
+use crate::message::codec::{self, EncodeError, Inline, Kept, Message};
 use crate::permit::Permit;
 use crate::transport::{BoxFuture, Record, Refused};
 use crate::wire::{self, Incoming};
@@ -26,6 +27,9 @@ pub(crate) use lines::OwnLines;
 
 /// The link number that stands for this host itself.
 pub(super) const LOCAL: LinkId = LinkId(0);
+
+/// What stands before a reply in its record, at most.
+const REPLY_HEAD: usize = 16;
 
 /// The own node of one mesh.
 pub(crate) struct OwnPeer {
@@ -94,6 +98,29 @@ impl OwnPeer {
             Err(_) => return Err(Refused::Closed),
         }
         Ok(())
+    }
+
+    /// At most this many bytes can a payload have here, beside which stands that much.
+    pub(super) fn most_beside(&self, head: usize) -> usize {
+        self.max_record.saturating_sub(head).min(PAYLOAD_BYTES)
+    }
+
+    /// A permit, where one is free and nobody waits.
+    pub(super) fn try_take(&self, kind: Kind) -> Option<Permit> {
+        self.lines.try_take(kind)
+    }
+
+    /// Ends a request of this host with its reply, as the value that it is.
+    pub(super) fn answer<R: Message>(&self, correlation: u64, reply: R) -> Result<Result<(), Refused>, EncodeError> {
+        match codec::measure(&reply) {
+            Some(bytes) if bytes <= self.most_beside(REPLY_HEAD) => {
+                self.pending
+                    .reply(Key::from_wire(correlation), LOCAL, Kept::value(reply));
+                Ok(Ok(()))
+            }
+            // By its bytes it is decided, and said, what is wrong with it.
+            _ => codec::encode(&reply, |payload| self.reply(correlation, payload)),
+        }
     }
 
     /// Ends a request of this host with its reply, unless that is larger than any other node could send it.

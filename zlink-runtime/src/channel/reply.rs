@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::error::{Error, ErrorKind};
 use crate::id::Rid;
 use crate::mesh::PeerLink;
-use crate::message::codec::{self, Inline, Message};
+use crate::message::codec::{self, EncodeError, Inline, Message};
 use crate::transport::{Lane, Record, Refused};
 use crate::wire;
 
@@ -28,7 +28,14 @@ impl ReplyRoute {
         }
     }
 
-    fn answer(&self, correlation: u64, payload: &[u8]) -> Result<(), Refused> {
+    fn answer<R: Message>(&self, correlation: u64, reply: R) -> Result<Result<(), Refused>, EncodeError> {
+        match self {
+            ReplyRoute::Local(own) => own.answer(correlation, reply),
+            ReplyRoute::Link(_) => codec::encode(&reply, |payload| self.answer_bytes(correlation, payload)),
+        }
+    }
+
+    fn answer_bytes(&self, correlation: u64, payload: &[u8]) -> Result<(), Refused> {
         match self {
             ReplyRoute::Local(own) => own.reply(correlation, payload),
             ReplyRoute::Link(peer) => {
@@ -87,9 +94,9 @@ impl ReplyTo {
     }
 
     /// Answers with a reply. One that cannot be encoded, or is too large for the link, becomes an error, whole.
-    pub(crate) fn answer<R: Message>(mut self, reply: &R) -> Result<(), Error> {
+    pub(crate) fn answer<R: Message>(mut self, reply: R) -> Result<(), Error> {
         let Some(route) = self.route.take() else { return Ok(()) };
-        let failed = match codec::encode(reply, |payload| route.answer(self.correlation, payload)) {
+        let failed = match route.answer(self.correlation, reply) {
             Ok(Ok(())) => return Ok(()),
             Ok(Err(refused)) => {
                 Error::unknown(ErrorKind::InternalFailure, format!("the reply was not sent: {refused}"))
@@ -106,7 +113,7 @@ impl ReplyTo {
     /// Answers with what another host answered.
     pub(crate) fn relay(mut self, payload: &[u8]) {
         let Some(route) = self.route.take() else { return };
-        if let Err(refused) = route.answer(self.correlation, payload) {
+        if let Err(refused) = route.answer_bytes(self.correlation, payload) {
             let text = format!("the reply was not sent: {refused}");
             route.tell(self.correlation, &Error::unknown(ErrorKind::InternalFailure, text));
         }
@@ -117,6 +124,11 @@ impl ReplyTo {
         if let Some(route) = self.route.take() {
             route.tell(self.correlation, error);
         }
+    }
+
+    /// Its request was not taken, and goes another way: nothing is owed here.
+    pub(super) fn withdraw(mut self) {
+        self.route = None;
     }
 
     /// Says that its deadline passed before it could start.

@@ -205,6 +205,7 @@ impl ObjectServerBuilder {
             capacity: NonZeroU32::new(self.capacity),
             idle_timeout: self.idle_timeout,
             filters: self.filters.into(),
+            own: std::sync::OnceLock::new(),
         }
     }
 }

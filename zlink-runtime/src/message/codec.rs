@@ -3,11 +3,13 @@
 //! A codec knows values and bytes: no packet name, route or correlation. This is the only path that the code generated
 //! for the wire itself names, so it also carries the names of the standard library that a schema may shadow.
 
+mod carried;
 mod define;
 mod encoder;
 mod error;
 mod field;
 mod inline;
+mod measure;
 mod reader;
 mod value;
 mod writer;
@@ -34,10 +36,13 @@ pub use crate::{
     __zlink_union as union,
 };
 
+pub(crate) use self::carried::{Carried, Content, Kept, take};
 pub use self::encoder::{decode, encode};
 pub use self::error::{DecodeError, DecodeProblem, EncodeError, EncodeProblem};
 pub use self::field::Field;
 pub use self::inline::{ByteArray, Inline, load, store};
+pub use self::measure::Measure;
+pub(crate) use self::measure::measure;
 pub use self::reader::{At, Reader, Table};
 pub use self::value::{Message, Value, no_member};
 pub use self::writer::{Child, Inlined, Maybe, Offset, Slot, TableWriter, Writer};

@@ -90,6 +90,11 @@ impl Metadata {
         MetadataView { bytes: &self.bytes }
     }
 
+    /// The same as its receiver keeps it.
+    pub(crate) fn into_bytes(self) -> bytes::Bytes {
+        self.bytes.into()
+    }
+
     /// What travels; nothing where there are no entries.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes

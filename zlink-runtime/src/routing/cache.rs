@@ -44,6 +44,11 @@ impl<K: Clone + Eq + Hash, R: Clone> RouteCache<K, R> {
         self.max_age = max_age;
     }
 
+    /// How long what comes from here on may be used.
+    pub(crate) fn max_age(&self) -> Duration {
+        self.max_age
+    }
+
     /// In a new epoch nothing holds that was found before.
     pub(crate) fn begin_epoch(&mut self, epoch: u64) {
         if epoch > self.epoch {
@@ -63,10 +68,10 @@ impl<K: Clone + Eq + Hash, R: Clone> RouteCache<K, R> {
         None
     }
 
-    /// Takes in what was found, unless something newer is known.
-    pub(crate) fn put(&mut self, id: K, version: u64, route: R, now: Instant) {
+    /// Takes in what was found, unless something newer is known. Whether it did.
+    pub(crate) fn put(&mut self, id: K, version: u64, route: R, now: Instant) -> bool {
         if self.max_age.is_zero() || self.routes.get(&id).is_some_and(|known| known.version > version) {
-            return;
+            return false;
         }
         let entry = Entry {
             version,
@@ -86,6 +91,7 @@ impl<K: Clone + Eq + Hash, R: Clone> RouteCache<K, R> {
             self.order
                 .retain(|(id, version)| routes.get(id).is_some_and(|entry| entry.version == *version));
         }
+        true
     }
 
     /// What version `version` or an older one says of `id` is wrong.

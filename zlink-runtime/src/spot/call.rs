@@ -45,11 +45,14 @@ impl SpotRoute {
 
     /// The Spot of that ID, whatever it is and wherever. An ID that is none is an error of each call.
     pub fn of(&self, id: impl AsRef<str>) -> SpotClient {
+        let (id, bad) = match SpotId::new(id) {
+            Ok(id) => (id, None),
+            // It stands in for one: every call ends before any work.
+            Err(error) => (SpotId::from_static("-"), Some(bad_id(&error))),
+        };
         SpotClient {
-            way: SpotId::new(id)
-                .map(|id| SpotWay::new(self, id))
-                .map_err(|error| bad_id(&error)),
-            instead: SpotWay::new(self, SpotId::from_static("-")),
+            way: SpotWay::new(self, id),
+            bad,
             stable_type: self.stable_type.clone(),
         }
     }
@@ -139,26 +142,28 @@ fn twice(option: &str) -> CallError {
 /// One Spot, to be called by its ID. Clones are cheap.
 #[derive(Clone, Debug)]
 pub struct SpotClient {
-    way: Result<SpotWay, ArgumentError>,
-    /// What stands in for an ID that is none: a call with it ends before any work.
-    instead: SpotWay,
+    way: SpotWay,
+    /// The ID is none.
+    bad: Option<ArgumentError>,
     stable_type: SpotType,
 }
 
 impl SpotClient {
     /// A request, not submitted yet.
     pub fn request<Q: Message, R: Message>(&self, method: Method, request: Q) -> RequestCall<Q, R> {
-        match &self.way {
-            Ok(way) => way.request(method, request),
-            Err(error) => refused(self.instead.request(method, request), error),
+        let call = self.way.request(method, request);
+        match &self.bad {
+            None => call,
+            Some(error) => refused(call, error),
         }
     }
 
     /// A one-way message, not submitted yet.
     pub fn send<M: Message>(&self, method: Method, message: M) -> SendCall<M> {
-        match &self.way {
-            Ok(way) => way.send(method, message),
-            Err(error) => refused(self.instead.send(method, message), error),
+        let call = self.way.send(method, message);
+        match &self.bad {
+            None => call,
+            Some(error) => refused(call, error),
         }
     }
 

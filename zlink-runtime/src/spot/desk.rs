@@ -9,7 +9,7 @@ use bytes::Bytes;
 use tokio::time::Instant;
 
 use crate::channel::{
-    Arrival, Arrived, CorrelationId, Flow, Found, Objects, Refusal, ReplyTo, SpotTo, deadline, is_traced, refuse,
+    Arrival, Arrived, Asked, Flow, Found, Here, Objects, Refusal, ReplyTo, SpotTo, deadline, is_traced, refuse,
 };
 use crate::error::{Error, ErrorKind};
 use crate::execution::{Rejected, may_wait_for};
@@ -23,6 +23,7 @@ use super::find::failed;
 use super::job::{Call, SpotJob, Work};
 use super::object::{Object, Phase};
 use super::spots::Inner;
+use super::told::Told;
 
 impl Objects for Inner {
     fn known(&self, spot: &SpotTo) -> Option<Found> {
@@ -31,6 +32,10 @@ impl Objects for Inner {
 
     fn find(self: Arc<Self>, spot: Arc<SpotTo>) -> BoxFuture<'static, Result<Found, Error>> {
         Box::pin(async move { self.find_route(&spot).await })
+    }
+
+    fn here(&self, asked: &Asked<'_>) -> Option<(Arc<dyn Here>, u32)> {
+        self.here_for(asked)
     }
 
     fn misled(&self, id: &SpotId, version: u64) {
@@ -142,11 +147,13 @@ impl Inner {
         let deadline = deadline(at, spot.call.timeout_ms);
         let flow = is_traced().then(|| Flow::of_record(spot.call.flow.of(&record)));
         if let Some(flow) = flow {
-            tracing::debug!(
-                target: "zlink::flow", phase = "received", surface = "spot", mesh_name = mesh.as_str(),
-                packet_name = packet, source_rid = %source, flow_id = %flow.id, flow_origin = %flow.origin,
-                correlation_id = spot.call.correlation.map(CorrelationId::shown)
-            );
+            let told = Told {
+                mesh: mesh.as_str(),
+                packet: &packet,
+                correlation: spot.call.correlation,
+                flow,
+            };
+            told.received(&source);
         }
         let incoming = Incoming {
             mesh,
@@ -278,14 +285,16 @@ impl Inner {
             is_first,
             flow,
         };
-        let job = SpotJob::new(object.clone(), object.lane().clone(), Work::Call(Box::new(call)));
+        let job = SpotJob::new(object.clone(), Work::Call(Box::new(call)));
         let Err(Rejected { kind, job, permit }) = object.lane().admit(job, permit) else {
             if let Some(flow) = flow {
-                tracing::debug!(
-                    target: "zlink::flow", phase = "admitted", surface = "spot", mesh_name = mesh.as_str(),
-                    packet_name = packet, flow_id = %flow.id,
-                    correlation_id = spot.call.correlation.map(CorrelationId::shown)
-                );
+                let told = Told {
+                    mesh: mesh.as_str(),
+                    packet,
+                    correlation: spot.call.correlation,
+                    flow,
+                };
+                told.admitted();
             }
             return None;
         };

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use crate::channel::{Refusal, ReplyTo, Stop, rejected};
 use crate::error::{Error, ErrorKind, HandlerError};
 use crate::execution::{Ended, Scope, StateCell, StateTurn, Tick, YieldTurn};
-use crate::message::codec::{self, Message};
+use crate::message::codec::{Content, Message};
 
 use super::around::run;
 use super::kind::OfKind;
@@ -122,11 +122,11 @@ pub(super) struct Delivery {
 
 /// A handler whose types are known inside only.
 pub(super) trait Dispatch: Send + Sync {
-    /// Decodes, and makes the turn, which is not polled yet.
+    /// Takes or decodes the message, and makes the turn, which is not polled yet.
     ///
     /// # Errors
     /// Where the payload is not the expected message. No handler ran.
-    fn start(&self, delivery: Delivery, payload: &[u8]) -> Result<StateTurn, Refusal>;
+    fn start(&self, delivery: Delivery, content: Content<'_>) -> Result<StateTurn, Refusal>;
 }
 
 /// A handler of ticks.
@@ -244,9 +244,9 @@ where
     M: Message,
     I: Invoke<S, M, Reply: Message>,
 {
-    fn start(&self, delivery: Delivery, payload: &[u8]) -> Result<StateTurn, Refusal> {
+    fn start(&self, delivery: Delivery, content: Content<'_>) -> Result<StateTurn, Refusal> {
         let Delivery { core, scope, reply } = delivery;
-        let (cell, message) = match cell_and_message::<S, M>(&core, payload) {
+        let (cell, message) = match cell_and_message::<S, M>(&core, content) {
             Ok(both) => both,
             Err(error) => return Err(Refusal { error, reply }),
         };
@@ -258,7 +258,7 @@ where
         let work = async move |turn: &mut YieldTurn<'_, S>| {
             let outcome = run(invoke, turn, &core, message).await;
             let failed = match outcome {
-                Ok(answer) => reply.answer(&answer).err().map(|error| error.to_string()),
+                Ok(answer) => reply.answer(answer).err().map(|error| error.to_string()),
                 Err(Stop::Filtered(why)) => {
                     reply.fail(&rejected(core.name(), why.as_ref()));
                     return Ended::Badly;
@@ -281,9 +281,9 @@ where
     M: Message,
     I: Invoke<S, M, Reply = ()>,
 {
-    fn start(&self, delivery: Delivery, payload: &[u8]) -> Result<StateTurn, Refusal> {
+    fn start(&self, delivery: Delivery, content: Content<'_>) -> Result<StateTurn, Refusal> {
         let Delivery { core, scope, reply } = delivery;
-        let (cell, message) = match cell_and_message::<S, M>(&core, payload) {
+        let (cell, message) = match cell_and_message::<S, M>(&core, content) {
             Ok(both) => both,
             Err(error) => return Err(Refusal { error, reply }),
         };
@@ -327,10 +327,10 @@ fn cell<S: Send + 'static>(core: &TurnCore) -> Option<StateCell<S>> {
 
 fn cell_and_message<S: Send + 'static, M: Message>(
     core: &TurnCore,
-    payload: &[u8],
+    content: Content<'_>,
 ) -> Result<(StateCell<S>, M), Error> {
     let cell = cell::<S>(core).ok_or_else(|| Error::not_executed(ErrorKind::Unavailable, "the Spot has no state"))?;
-    let message = codec::decode::<M>(payload).map_err(|error| {
+    let message = content.message::<M>().map_err(|error| {
         let text = format!("the payload of {} is not what its handler takes: {error}", core.name());
         Error::not_executed(ErrorKind::ProtocolError, text)
     })?;

@@ -4,6 +4,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::error::HandlerError;
 use crate::execution::{Mode, StateCell, Tick};
-use crate::id::{ChannelName, PacketName, SpotKind, SpotType, TimerName, Topic};
+use crate::id::{ChannelName, PacketName, SpotKind, SpotType, TimerName, Topic, text_hash};
 use crate::message::codec::Message;
 use crate::transport::BoxFuture;
 
@@ -38,12 +39,27 @@ pub(super) struct Parts {
     pub(super) stable_type: SpotType,
     pub(super) mode: Mode,
     pub(super) relocation: Option<Relocation>,
-    /// By packet: for one-way messages, and for requests.
-    pub(super) handlers: FxHashMap<&'static str, [Option<Arc<dyn Dispatch>>; 2]>,
+    /// Of each packet: for one-way messages, and for requests.
+    handlers: Vec<(&'static str, [Option<Arc<dyn Dispatch>>; 2])>,
+    /// Which of them is of a packet.
+    places: FxHashMap<Named<'static>, u32>,
     pub(super) subscriptions: Vec<Subscription>,
     pub(super) timers: Vec<(TimerName, Arc<dyn OnTick>)>,
     /// What was registered twice or not at all; start reports it.
     pub(super) wrong: Vec<String>,
+}
+
+/// A packet name, with its hash.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Named<'a> {
+    hash: u64,
+    name: &'a str,
+}
+
+impl Hash for Named<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
 }
 
 /// What of a channel's multicasts is handled, and how.
@@ -147,7 +163,21 @@ impl<S: Send + 'static, K: OfKind> Life for TypedLife<S, K> {
 impl Parts {
     /// The handler of that packet, and its name for ever.
     pub(super) fn handler(&self, packet: &str, request: bool) -> Option<(&'static str, &Arc<dyn Dispatch>)> {
-        let (name, [send, ask]) = self.handlers.get_key_value(packet)?;
+        let hash = text_hash(packet);
+        self.handler_at(self.place(packet, hash, request)?, request)
+    }
+
+    /// The place of that handler. `hash` is the name's [`text_hash`].
+    #[inline]
+    pub(super) fn place(&self, name: &str, hash: u64, request: bool) -> Option<u32> {
+        let place = *self.places.get(&Named { name, hash })?;
+        self.handler_at(place, request).is_some().then_some(place)
+    }
+
+    /// The handler there.
+    #[inline]
+    pub(super) fn handler_at(&self, place: u32, request: bool) -> Option<(&'static str, &Arc<dyn Dispatch>)> {
+        let (name, [send, ask]) = self.handlers.get(place as usize)?;
         Some((name, if request { ask } else { send }.as_ref()?))
     }
 }
@@ -260,7 +290,8 @@ impl<S: Send + 'static, K: OfKind> SpotFactoryBuilder<S, K> {
                     SpotKind::Instance => Mode::Instance,
                 },
                 relocation: None,
-                handlers: FxHashMap::default(),
+                handlers: Vec::new(),
+                places: FxHashMap::default(),
                 subscriptions: Vec::new(),
                 timers: Vec::new(),
                 wrong: Vec::new(),
@@ -391,9 +422,24 @@ impl<S: Send + 'static, K: OfKind> SpotFactoryBuilder<S, K> {
     fn handler(mut self, packet: &'static str, request: bool, dispatch: Arc<dyn Dispatch>) -> Self {
         // Only to check it.
         drop(PacketName::from_static(packet));
-        let [send, ask] = self.parts.handlers.entry(packet).or_default();
-        let place = if request { ask } else { send };
-        if place.replace(dispatch).is_some() {
+        let at = self.parts.handlers.iter().position(|(known, _)| *known == packet);
+        let at = at.unwrap_or(self.parts.handlers.len());
+        let named = Named {
+            hash: text_hash(packet),
+            name: packet,
+        };
+        if let Ok(place) = u32::try_from(at) {
+            self.parts.places.insert(named, place);
+        }
+        if at == self.parts.handlers.len() {
+            self.parts.handlers.push((packet, [None, None]));
+        }
+        let place = self
+            .parts
+            .handlers
+            .get_mut(at)
+            .and_then(|(_, places)| places.get_mut(usize::from(request)));
+        if place.is_none_or(|place| place.replace(dispatch).is_some()) {
             self.parts.wrong.push(format!("has two handlers for {packet:?}"));
         }
         self

@@ -72,6 +72,11 @@ pub(super) struct Activating {
 }
 
 impl Activating {
+    /// Whether it is made on another node than that.
+    pub(super) fn leads_elsewhere(&self, home: &Home) -> bool {
+        self.found.node != home.rid || self.found.mesh != home.mesh
+    }
+
     /// The same way for another call: one without an intent makes nothing, and comes behind what does.
     fn found(&self, intent: Option<&Intent>) -> Found {
         let mut found = self.found.clone();
@@ -176,6 +181,9 @@ impl Inner {
 
     pub(super) fn is_misled(&self, id: &SpotId, version: u64) {
         self.routes.lock().forget(id, version);
+        if let Some(object) = self.object(id) {
+            object.route.forget(version);
+        }
         if version == 0 {
             self.activating.lock().remove(id);
         }
@@ -191,8 +199,14 @@ impl Inner {
             version: known.version,
             activation: None,
         };
+        let (now, losses) = (clock::now(), self.authority.reader().losses());
         let mut routes = self.routes.lock();
-        routes.put(record.id.clone(), known.version, known, clock::now());
+        let age = routes.max_age();
+        let is_newest = routes.put(record.id.clone(), known.version, known, now);
+        drop(routes);
+        if is_newest {
+            self.is_here(record, losses, now + age);
+        }
         found
     }
 
@@ -293,6 +307,9 @@ impl Inner {
                 until: now + ACTIVATION_TIME,
             },
         );
+        if let Some(object) = self.object(id) {
+            object.route.forget(u64::MAX);
+        }
         Ok(found)
     }
 

@@ -3,17 +3,18 @@
 //! It must not know where a job came from.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use crate::channel::{self, Entered, Flow, FlowOrigin, Refusal, ReplyTo, is_traced, refuse};
+use crate::channel::{self, Entered, Flow, FlowOrigin, OwnCall, Refusal, ReplyTo, is_traced, refuse};
 use crate::error::{Error, ErrorKind};
 use crate::execution::{
     self, Abandoned, Callback, Ended, Job, Owner, Pulse, Scope, StateCell, StateTurn, Tick, YieldTurn,
 };
+use crate::message::codec::Content;
 use crate::transport::BoxFuture;
 use crate::wire::Span;
 
@@ -24,21 +25,26 @@ use super::turn::{Cause, TurnCore};
 /// Something for a Spot that was accepted and has not started.
 pub(crate) struct SpotJob {
     object: Arc<Object>,
-    /// Whose queue it is in: the Spot's own, or that of one of its timers.
-    owner: Owner<SpotJob>,
+    /// Whose queue it is in, where that is not the Spot's own but one of its timers'.
+    owner: Option<Owner<SpotJob>>,
     work: Work,
 }
 
 pub(super) enum Work {
     Call(Box<Call>),
-    Tick {
-        handler: Arc<dyn OnTick>,
-        name: Arc<str>,
-        tick: Tick,
-        pulse: Pulse,
-    },
+    /// The same from this host itself, which has no record.
+    Own(Box<OwnCall>),
+    Tick(Box<Ticking>),
     /// Makes the Spot.
     Build(BoxFuture<'static, ()>),
+}
+
+/// A timer that is due.
+pub(super) struct Ticking {
+    pub(super) handler: Arc<dyn OnTick>,
+    pub(super) name: Arc<str>,
+    pub(super) tick: Tick,
+    pub(super) pulse: Pulse,
 }
 
 /// A message or a request.
@@ -61,13 +67,21 @@ pub(super) struct Call {
 }
 
 impl SpotJob {
-    pub(super) fn new(object: Arc<Object>, owner: Owner<SpotJob>, work: Work) -> Self {
+    /// For the Spot's own queue.
+    pub(super) fn new(object: Arc<Object>, work: Work) -> Self {
+        let owner = None;
+        Self { object, owner, work }
+    }
+
+    /// For the queue of one of its timers.
+    pub(super) fn of(object: Arc<Object>, owner: Owner<SpotJob>, work: Work) -> Self {
+        let owner = Some(owner);
         Self { object, owner, work }
     }
 
     /// Makes `build` what a new Spot begins with. Whether its owner took it, as a new one does.
     pub(super) fn build(object: &Arc<Object>, build: BoxFuture<'static, ()>) -> bool {
-        let job = Self::new(object.clone(), object.lane().clone(), Work::Build(build));
+        let job = Self::new(object.clone(), Work::Build(build));
         object.lane().admit_lifecycle(job).is_ok()
     }
 
@@ -75,50 +89,86 @@ impl SpotJob {
     pub(super) fn into_reply(self) -> Option<ReplyTo> {
         match self.work {
             Work::Call(call) => call.reply,
-            Work::Tick { .. } | Work::Build(_) => None,
+            Work::Own(mut call) => call.reply.take(),
+            Work::Tick(_) | Work::Build(_) => None,
+        }
+    }
+
+    /// What it was handed, where it could not be admitted.
+    pub(super) fn into_own(self) -> Option<Box<OwnCall>> {
+        match self.work {
+            Work::Own(call) => Some(call),
+            Work::Call(_) | Work::Tick(_) | Work::Build(_) => None,
         }
     }
 
     /// Makes the turn. `None` where it ends here.
-    fn begin(self, now: Instant) -> Option<Started> {
+    fn begin(self, now: Instant) -> Option<(Arc<Object>, Started)> {
         let Self { object, owner, work } = self;
-        let scope = |callback| Scope::new(&owner, object.offers(callback));
-        match work {
+        let owner = owner.as_ref().unwrap_or(object.lane());
+        let scope = |callback| Scope::new(owner, object.offers(callback));
+        let started = match work {
             Work::Build(build) => {
                 let work = async move |_: &mut YieldTurn<'_, ()>| {
                     build.await;
                     Ended::Well
                 };
-                let turn = StateTurn::new(&StateCell::new(&owner, ()), scope(Callback::Build), work);
-                Some(Started::new(turn, Kind::Build, None))
+                let turn = StateTurn::new(&StateCell::new(owner, ()), scope(Callback::Build), work);
+                Started::new(turn, Kind::Build, None)
             }
-            Work::Tick {
-                handler,
-                name,
-                tick,
-                pulse,
-            } => {
+            Work::Tick(ticking) => {
+                let Ticking {
+                    handler,
+                    name,
+                    tick,
+                    pulse,
+                } = *ticking;
                 if !pulse.may_start(now) {
                     return None;
                 }
                 let traced = is_traced().then(|| traced(Flow::begin(FlowOrigin::Timer), &name));
-                let core = TurnCore {
-                    object: object.clone(),
-                    cause: Cause::Timer(name),
-                    metadata: Bytes::new(),
-                    correlation: None,
-                    running: OnceLock::new(),
-                    scope: OnceLock::new(),
-                };
+                let core = TurnCore::new(object.clone(), Cause::Timer(name));
                 let delivery = Delivery {
                     core,
                     scope: scope(Callback::Unit),
                     reply: None,
                 };
                 let turn = handler.start(delivery, tick, Box::new(pulse))?;
-                Some(Started::new(turn, Kind::Work, traced))
+                Started::new(turn, Kind::Work, traced)
             }
-            Work::Call(call) => begin_call(&object, *call, scope(Callback::Unit), now),
+            Work::Call(call) => begin_call(&object, *call, scope(Callback::Unit), now)?,
+            Work::Own(call) => begin_own(&object, call, scope(Callback::Unit), now)?,
+        };
+        Some((object, started))
+    }
+}
+
+/// A call of this host. Its Spot was ready when it came, and so is not another host's.
+fn begin_own(object: &Arc<Object>, mut call: Box<OwnCall>, scope: Arc<Scope>, now: Instant) -> Option<Started> {
+    let reply = call.reply.take();
+    if call.deadline.is_some_and(|deadline| deadline <= now) {
+        if let Some(reply) = reply {
+            reply.too_late();
+        }
+        return None;
+    }
+    let Some((packet, handler)) = object.factory.parts().handler_at(call.handler, reply.is_some()) else {
+        let error = Error::not_executed(ErrorKind::InternalFailure, "a handler is gone");
+        refuse(&object.spots.drops, "no_handler", "spot", Refusal { error, reply });
+        return None;
+    };
+    let mut core = TurnCore::new(object.clone(), Cause::Packet(packet));
+    core.metadata = std::mem::take(&mut call.metadata).into_bytes();
+    core.correlation = reply.as_ref().map(ReplyTo::correlation);
+    let content = Content::Value(&mut call.message);
+    match handler.start(Delivery { core, scope, reply }, content) {
+        Ok(turn) => {
+            let traced = call.flow.as_deref().map(|flow| traced(*flow, packet));
+            Some(Started::new(turn, Kind::Work, traced))
+        }
+        Err(refusal) => {
+            refuse(&object.spots.drops, "decode_error", "spot", refusal);
+            None
         }
     }
 }
@@ -161,19 +211,13 @@ fn begin_call(object: &Arc<Object>, call: Call, scope: Arc<Scope>, now: Instant)
             reply,
         }),
         None => {
-            let core = TurnCore {
-                object: object.clone(),
-                cause: Cause::Packet(packet),
-                metadata: if metadata.is_empty() {
-                    Bytes::new()
-                } else {
-                    metadata.share(&record)
-                },
-                correlation: reply.as_ref().map(ReplyTo::correlation),
-                running: OnceLock::new(),
-                scope: OnceLock::new(),
-            };
-            handler.start(Delivery { core, scope, reply }, payload.of(&record))
+            let mut core = TurnCore::new(object.clone(), Cause::Packet(packet));
+            if !metadata.is_empty() {
+                core.metadata = metadata.share(&record);
+            }
+            core.correlation = reply.as_ref().map(ReplyTo::correlation);
+            let content = Content::Bytes(payload.of(&record));
+            handler.start(Delivery { core, scope, reply }, content)
         }
     };
     match started {
@@ -195,17 +239,16 @@ impl Job for SpotJob {
     type Turn = SpotRun;
 
     fn start(self, now: Instant) -> Option<SpotRun> {
-        let object = self.object.clone();
-        if !object.spots.fence.is_open() {
-            let waiting = Some(Box::new(self));
-            return Some(SpotRun {
-                object,
-                running: Running::Waiting(waiting),
-            });
-        }
-        self.begin(now).map(|started| SpotRun {
+        let (object, running) = if self.object.spots.fence.is_open() {
+            let (object, started) = self.begin(now)?;
+            (object, Running::Started(started))
+        } else {
+            (self.object.clone(), Running::Waiting(Some(Box::new(self))))
+        };
+        Some(SpotRun {
             object,
-            running: Running::Started(started),
+            running,
+            started: Some(now),
         })
     }
 
@@ -229,14 +272,16 @@ impl Job for SpotJob {
     fn size(&self) -> usize {
         match &self.work {
             Work::Call(call) => call.record.len(),
-            Work::Tick { .. } | Work::Build(_) => 0,
+            Work::Own(call) => call.size,
+            Work::Tick(_) | Work::Build(_) => 0,
         }
     }
 
     fn name(&self) -> String {
         let what = match &self.work {
             Work::Call(call) => call.packet,
-            Work::Tick { name, .. } => name,
+            Work::Own(call) => call.packet,
+            Work::Tick(ticking) => &ticking.name,
             Work::Build(_) => "the creation",
         };
         format!("{what} of the Spot {}", self.object.id)
@@ -299,31 +344,31 @@ enum Running {
 pub(crate) struct SpotRun {
     object: Arc<Object>,
     running: Running,
+    /// Until its first poll, which follows at once: it was asked then whether it may run, and what time it was.
+    started: Option<Instant>,
 }
 
 impl execution::Turn for SpotRun {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if !self.object.spots.fence.may_run(cx) {
+        let started = self.started.take();
+        let was_asked = started.is_some() && matches!(self.running, Running::Started(_));
+        if !was_asked && !self.object.spots.fence.may_run(cx) {
             return Poll::Pending;
         }
         if let Running::Waiting(job) = &mut self.running {
             match job.take().and_then(|job| job.begin(crate::clock::now())) {
-                Some(started) => self.running = Running::Started(started),
+                Some((_, started)) => self.running = Running::Started(started),
                 None => return Poll::Ready(()),
             }
         }
-        let Running::Started(started) = &mut self.running else {
+        let Running::Started(running) = &mut self.running else {
             return Poll::Ready(());
         };
-        let poll = started.poll(cx);
-        if poll.is_ready() {
-            match started.kind {
-                Kind::Build => {}
-                Kind::Work => self.object.has_worked(),
-                Kind::First => {
-                    self.object.has_worked();
-                    self.object.first_is_done();
-                }
+        let poll = running.poll(cx);
+        if poll.is_ready() && running.kind != Kind::Build {
+            self.object.has_worked(started.unwrap_or_else(crate::clock::now));
+            if running.kind == Kind::First {
+                self.object.first_is_done();
             }
         }
         poll
@@ -352,7 +397,7 @@ impl execution::Turn for SpotRun {
                 target: "zlink::dispatch", event_id = "zlink.dispatch_error", surface = "spot", spot = %object.id,
                 outcome = "failed", reason = "handler_exception", text
             );
-            object.has_worked();
+            object.has_worked(crate::clock::now());
             if is_first {
                 object.first_is_done();
             }

@@ -236,15 +236,15 @@ impl Inner {
                             .finish_close(object, CloseReason::ExplicitClose, None)
                             .await;
                     }
-                    spots.answer(reply, &wire::SpotClosed { closed });
+                    spots.answer(reply, wire::SpotClosed { closed });
                 });
             }
-            Ok(Asked::NotThere) => self.answer(reply, &wire::SpotClosed { closed: false }),
+            Ok(Asked::NotThere) => self.answer(reply, wire::SpotClosed { closed: false }),
             Err(error) => reply.fail(&error),
         }
     }
 
-    fn answer<M: codec::Message>(&self, reply: ReplyTo, answer: &M) {
+    fn answer<M: codec::Message>(&self, reply: ReplyTo, answer: M) {
         if let Err(error) = reply.answer(answer) {
             tracing::debug!(target: "zlink::spot", %error, "an answer was not sent");
         }
@@ -301,7 +301,7 @@ impl Inner {
         if table.contains_key(&object.id) {
             drop(table);
             // Whoever asked looks at the store again.
-            return self.answer(reply, &wire::SpotCreated::default());
+            return self.answer(reply, wire::SpotCreated::default());
         }
         let (spots, making) = (self.clone(), object.clone());
         let build: BoxFuture<'static, ()> = Box::pin(async move {
@@ -324,7 +324,7 @@ impl Inner {
                     }
                 }
             };
-            spots.answer(reply, &answer);
+            spots.answer(reply, answer);
         });
         if SpotJob::build(&object, build) {
             table.insert(object.id.clone(), object);

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -20,13 +21,15 @@ use crate::wire::SpotCall;
 
 use super::desk::Incoming;
 use super::factory::SpotFactory;
-use super::job::{SpotJob, Work};
+use super::here::Route;
+use super::job::{SpotJob, Ticking, Work};
 use super::shared::Shared;
 use super::spots::{Home, Inner};
 use super::value::CloseReason;
 
 /// How far a Spot has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
 pub(super) enum Phase {
     /// It is being made: what may wait for that waits behind it.
     Creating,
@@ -39,6 +42,18 @@ pub(super) enum Phase {
     Ended,
 }
 
+impl Phase {
+    fn of(number: u8) -> Self {
+        match number {
+            0 => Phase::Creating,
+            1 => Phase::Ready,
+            2 => Phase::Forwarding,
+            3 => Phase::Closing,
+            _ => Phase::Ended,
+        }
+    }
+}
+
 /// One Spot.
 pub(super) struct Object {
     pub(super) id: SpotId,
@@ -48,6 +63,12 @@ pub(super) struct Object {
     unit: Unit<SpotJob>,
     /// Known once its ID is reserved, which comes before everything of the user's.
     reference: OnceLock<SpotRef>,
+    /// Whether calls of this host go here without asking anybody.
+    pub(super) route: Route,
+    /// A [`Phase`]; written with the state locked.
+    phase: AtomicU8,
+    /// When its last application turn ended, in nanoseconds since its host's Spots began.
+    worked: AtomicU64,
     state: Mutex<State>,
     /// A state cell of the Spot's own type, once it is made.
     cell: OnceLock<Box<dyn Any + Send + Sync>>,
@@ -56,14 +77,11 @@ pub(super) struct Object {
 }
 
 struct State {
-    phase: Phase,
     record: Option<SpotRecord>,
     /// The generation of its ID that was taken from this host last.
     taken: Option<ObjectGeneration>,
     /// Why it is gone, for what still waits.
     ended: Option<Error>,
-    /// When its last application turn ended.
-    idle_since: Instant,
     /// What makes it anew once it is gone, in order, and until when that may take.
     after: Vec<(Instant, Incoming)>,
 }
@@ -77,12 +95,13 @@ impl Object {
             factory,
             unit,
             reference: OnceLock::new(),
+            route: Route::default(),
+            phase: AtomicU8::new(Phase::Creating as u8),
+            worked: AtomicU64::new(spots.moment(clock::now())),
             state: Mutex::new(State {
-                phase: Phase::Creating,
                 record: None,
                 taken: None,
                 ended: None,
-                idle_since: clock::now(),
                 after: Vec::new(),
             }),
             cell: OnceLock::new(),
@@ -134,7 +153,12 @@ impl Object {
     }
 
     pub(super) fn phase(&self) -> Phase {
-        self.state.lock().phase
+        Phase::of(self.phase.load(Ordering::Acquire))
+    }
+
+    /// With the state locked, so that what depends on both is one section.
+    fn set_phase(&self, _: &mut State, phase: Phase) {
+        self.phase.store(phase as u8, Ordering::Release);
     }
 
     pub(super) fn record(&self) -> Option<SpotRecord> {
@@ -150,9 +174,9 @@ impl Object {
     pub(super) fn is_ready(&self, record: SpotRecord) {
         let mut state = self.state.lock();
         state.record = Some(record);
-        state.idle_since = clock::now();
-        if state.phase == Phase::Creating {
-            state.phase = Phase::Ready;
+        self.has_worked(clock::now());
+        if self.phase() == Phase::Creating {
+            self.set_phase(&mut state, Phase::Ready);
         }
     }
 
@@ -163,15 +187,16 @@ impl Object {
     /// Another host has it: what waits here goes there.
     pub(super) fn forwards(&self, owner: SpotRecord) {
         let mut state = self.state.lock();
-        (state.phase, state.record) = (Phase::Forwarding, Some(owner));
+        state.record = Some(owner);
+        self.set_phase(&mut state, Phase::Forwarding);
     }
 
     /// Who has it instead of this host.
     pub(super) fn forwards_to(&self) -> Option<SpotRecord> {
-        let state = self.state.lock();
-        (state.phase == Phase::Forwarding)
-            .then(|| state.record.clone())
-            .flatten()
+        if self.phase() != Phase::Forwarding {
+            return None;
+        }
+        self.state.lock().record.clone()
     }
 
     /// Why a call for another owner than this one, as it is now, is not for it.
@@ -212,15 +237,15 @@ impl Object {
     }
 
     /// An application turn of it has ended.
-    pub(super) fn has_worked(&self) {
-        self.state.lock().idle_since = clock::now();
+    pub(super) fn has_worked(&self, now: Instant) {
+        self.worked.store(self.spots.moment(now), Ordering::Relaxed);
     }
 
     /// Since when it has nothing to do; `None` while it has.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         let status = self.lane().status();
-        let state = self.state.lock();
-        (state.phase == Phase::Ready && status.queued == 0 && status.active == 0).then_some(state.idle_since)
+        let is_idle = self.phase() == Phase::Ready && status.queued == 0 && status.active == 0;
+        is_idle.then(|| self.spots.start + Duration::from_nanos(self.worked.load(Ordering::Relaxed)))
     }
 
     pub(super) fn outbound(&self) -> &Outbound {
@@ -242,9 +267,9 @@ impl Object {
     /// Takes no new work from here on. Returns whether this call began that.
     pub(super) fn seal(&self, kind: ErrorKind) -> bool {
         let mut state = self.state.lock();
-        let begins = matches!(state.phase, Phase::Creating | Phase::Ready);
+        let begins = matches!(self.phase(), Phase::Creating | Phase::Ready);
         if begins {
-            state.phase = Phase::Closing;
+            self.set_phase(&mut state, Phase::Closing);
         }
         drop(state);
         if begins {
@@ -276,7 +301,7 @@ impl Object {
 
     /// The same without a reason of its own.
     pub(super) fn stop(&self, kind: ErrorKind) {
-        self.state.lock().phase = Phase::Ended;
+        self.set_phase(&mut self.state.lock(), Phase::Ended);
         self.end_timers();
         self.lane().stop(kind);
         self.timers.lock().values().for_each(|timer| timer.stop(kind));
@@ -297,7 +322,7 @@ impl Object {
     /// It is gone. What was to make it anew goes on.
     pub(super) fn end(&self) -> Vec<Incoming> {
         let mut state = self.state.lock();
-        state.phase = Phase::Ended;
+        self.set_phase(&mut state, Phase::Ended);
         std::mem::take(&mut state.after)
             .into_iter()
             .map(|(_, incoming)| incoming)
@@ -307,7 +332,7 @@ impl Object {
     /// Lets `incoming` wait for its end. Whether it is the first to; the end has come where it is handed back.
     pub(super) fn waits_for_end(&self, until: Instant, incoming: Incoming) -> Result<bool, Box<Incoming>> {
         let mut state = self.state.lock();
-        if state.phase == Phase::Ended {
+        if self.phase() == Phase::Ended {
             return Err(Box::new(incoming));
         }
         state.after.push((until, incoming));
@@ -381,14 +406,14 @@ impl Object {
             may_run,
             move |tick, pulse, permit| {
                 let Some(object) = object.upgrade() else { return };
-                let work = Work::Tick {
+                let work = Work::Tick(Box::new(Ticking {
                     handler: handler.clone(),
                     name: shown.clone(),
                     tick,
                     pulse,
-                };
+                }));
                 // Refused, it is a tick of a Spot that closes.
-                drop(lane.admit(SpotJob::new(object, lane.clone(), work), permit));
+                drop(lane.admit(SpotJob::of(object, lane.clone(), work), permit));
             },
         )
     }

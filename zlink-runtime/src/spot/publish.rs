@@ -110,7 +110,7 @@ impl Published {
             is_first: false,
             flow: is_traced().then(|| Flow::of_record(self.publish.call.flow.of(&self.record))),
         };
-        let job = SpotJob::new(object.clone(), object.lane().clone(), Work::Call(Box::new(call)));
+        let job = SpotJob::new(object.clone(), Work::Call(Box::new(call)));
         // A Spot that has just closed is no subscriber any more.
         drop(object.lane().admit(job, permit));
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::num::NonZeroU32;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
@@ -13,7 +13,8 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::channel::{DropCounts, Drops, Filters, Objects, Outbound};
+use crate::channel::{DropCounts, Drops, Filters, Objects, Outbound, OwnPeer};
+use crate::clock;
 use crate::error::{Error, ErrorKind};
 use crate::execution::{CpuPool, IoPool, Timers, WorkersHandle};
 use crate::id::{Generation, MeshName, Rid, SpotId, SpotKind, SpotType};
@@ -65,9 +66,20 @@ pub(crate) struct Home {
     pub(crate) idle_timeout: Option<Duration>,
     /// What stands around the handlers of its Spots.
     pub(crate) filters: Filters,
+    /// Itself, for calls of its own host; found with the first.
+    pub(crate) own: OnceLock<Arc<OwnPeer>>,
 }
 
 impl Home {
+    /// Itself; `None` while its host starts.
+    pub(super) fn own(&self, outbound: &Outbound) -> Option<&Arc<OwnPeer>> {
+        if let Some(own) = self.own.get() {
+            return Some(own);
+        }
+        let own = outbound.own_node(&self.mesh)?;
+        Some(self.own.get_or_init(|| own.clone()))
+    }
+
     /// The factory of that type, if it is of that kind.
     pub(super) fn factory(&self, kind: SpotKind, stable_type: &SpotType) -> Option<&SpotFactory> {
         self.factories
@@ -81,6 +93,7 @@ impl Home {
 pub(crate) struct Spots(pub(super) Arc<Inner>);
 
 pub(super) struct Inner {
+    pub(super) start: Instant,
     pub(super) outbound: Outbound,
     pub(super) permits: HostPermits,
     pub(super) workers: WorkersHandle,
@@ -114,6 +127,7 @@ impl Spots {
         let fence = Fence::new(config.lease.clone());
         let (fanout, publishes) = Fanout::new();
         let inner = Arc::new_cyclic(|this: &Weak<Inner>| Inner {
+            start: clock::now(),
             authority: Authority::new(config.lease, config.random.clone(), {
                 let this = this.clone();
                 move |record| this.upgrade().into_iter().for_each(|spots| spots.was_taken(&record))
@@ -182,6 +196,13 @@ impl Spots {
 impl Inner {
     pub(super) fn home(&self, mesh: &MeshName) -> Option<&Arc<Home>> {
         self.homes.iter().find(|home| home.mesh == *mesh)
+    }
+
+    /// A moment as objects keep it.
+    pub(super) fn moment(&self, at: Instant) -> u64 {
+        let since = at.saturating_duration_since(self.start);
+        // Centuries fit.
+        since.as_secs() * 1_000_000_000 + u64::from(since.subsec_nanos())
     }
 
     pub(super) fn object(&self, id: &SpotId) -> Option<Arc<Object>> {

@@ -128,9 +128,14 @@ pub(super) enum Cause {
 
 impl TurnCore {
     pub(super) fn lifecycle(object: Arc<Object>, callback: &'static str) -> Self {
+        Self::new(object, Cause::Lifecycle(callback))
+    }
+
+    /// Nothing came with it.
+    pub(super) fn new(object: Arc<Object>, cause: Cause) -> Self {
         Self {
             object,
-            cause: Cause::Lifecycle(callback),
+            cause,
             metadata: Bytes::new(),
             correlation: None,
             running: OnceLock::new(),

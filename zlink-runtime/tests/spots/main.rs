@@ -37,6 +37,7 @@ mod multicast;
 mod orphans;
 mod others;
 mod outward;
+mod own;
 mod placement;
 mod pressure;
 mod races;

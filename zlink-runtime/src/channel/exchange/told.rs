@@ -5,7 +5,7 @@ use tokio::time::Instant;
 use crate::call::Waiting;
 use crate::clock;
 use crate::error::CallError;
-use crate::id::ChannelName;
+use crate::id::{ChannelName, Rid};
 
 use super::super::context::CorrelationId;
 use super::super::flow::{self, Flow};
@@ -64,7 +64,20 @@ impl Exchange {
         if self.traced.is_none() {
             return;
         }
-        let rid = route.rid();
+        let mesh = match (&self.way.target, route) {
+            (_, Route::Spot(spot)) => Some(spot.1.mesh.as_str()),
+            (Target::Node(mesh, _) | Target::Control(mesh, ..), _) => Some(mesh.path.name.as_str()),
+            (Target::Channel(path), _) => path.mesh_name(),
+            _ => None,
+        };
+        self.note_selected(route.rid(), mesh);
+    }
+
+    /// The same of a node that was found otherwise.
+    pub(super) fn note_selected(&self, rid: &Rid, mesh: Option<&str>) {
+        if self.traced.is_none() {
+            return;
+        }
         let path = match &self.way.target {
             Target::Channel(path) => Some(path),
             _ => None,
@@ -73,14 +86,6 @@ impl Exchange {
             Target::Channel(_) => "channel",
             Target::Spot(_) => "spot",
             Target::Node(..) | Target::Control(..) | Target::Nowhere(_) | Target::Bad(_) => "node",
-        };
-        let mesh = match &self.way.target {
-            Target::Node(mesh, _) | Target::Control(mesh, ..) => Some(mesh.path.name.as_str()),
-            _ => path.and_then(|path| path.mesh_name()),
-        };
-        let mesh = match route {
-            Route::Spot(spot) => Some(spot.1.mesh.as_str()),
-            Route::Link(_) | Route::Own(..) => mesh,
         };
         tracing::debug!(
             target: "zlink::flow", phase = "selected", surface,

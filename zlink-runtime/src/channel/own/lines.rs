@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -38,6 +39,8 @@ pub(crate) struct OwnLines {
 struct Line {
     /// Takes what is free at once.
     source: Source,
+    /// Whether anybody waits, or what waited last is still on its way.
+    crowded: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -77,6 +80,7 @@ impl OwnLines {
         Arc::new(Self {
             lines: sources.map(|source| Line {
                 source,
+                crowded: AtomicBool::new(false),
                 state: Mutex::default(),
             }),
             permits,
@@ -103,10 +107,10 @@ impl OwnLines {
             return None;
         }
         let line = self.line(kind);
-        if !line.state.lock().waiting.is_empty() {
+        if line.crowded.load(Ordering::Acquire) {
             return None;
         }
-        line.source.try_acquire(1)?.take()
+        line.source.try_one()
     }
 
     /// Waits for a permit, behind those that wait already; then the record is with the node. Dropping the future withdraws
@@ -118,7 +122,9 @@ impl OwnLines {
         record: Bytes,
     ) -> impl Future<Output = Result<(), Refused>> + Send + use<> {
         let (tell, taken) = oneshot::channel();
-        let mut line = self.line(kind).state.lock();
+        let at = self.line(kind);
+        let mut line = at.state.lock();
+        at.crowded.store(true, Ordering::Release);
         let number = line.next;
         line.next += 1;
         let waits = Waits {
@@ -148,12 +154,8 @@ impl OwnLines {
         };
         let mut flow = self.permits.watch();
         loop {
-            {
-                let mut line = self.line(kind).state.lock();
-                if line.waiting.is_empty() {
-                    line.served = false;
-                    return;
-                }
+            if self.is_served(kind) {
+                return;
             }
             if kind == Kind::Outside && self.permits.is_paused() {
                 flow.running().await;
@@ -161,8 +163,10 @@ impl OwnLines {
             let granted = source.acquire(1).await;
             let Some(permit) = granted.ok().and_then(|mut grant| grant.take()) else {
                 // The host stops; whoever waits hears of it as its record is dropped.
-                let mut line = self.line(kind).state.lock();
+                let at = self.line(kind);
+                let mut line = at.state.lock();
                 line.served = false;
+                at.crowded.store(false, Ordering::Release);
                 let waiting = std::mem::take(&mut line.waiting);
                 drop(line);
                 drop(waiting);
@@ -179,6 +183,28 @@ impl OwnLines {
                     outcome = "failed", action = "drop"
                 );
             }
+            self.clear(kind);
+        }
+    }
+
+    /// Whether nobody waits any more; then whoever comes next is served by another task.
+    fn is_served(&self, kind: Kind) -> bool {
+        let at = self.line(kind);
+        let mut line = at.state.lock();
+        let is_empty = line.waiting.is_empty();
+        if is_empty {
+            line.served = false;
+            at.crowded.store(false, Ordering::Release);
+        }
+        is_empty
+    }
+
+    /// What was taken is where it was to be. Until then nobody passes it: what its caller sends next comes behind it.
+    fn clear(&self, kind: Kind) {
+        let at = self.line(kind);
+        let line = at.state.lock();
+        if line.waiting.is_empty() {
+            at.crowded.store(false, Ordering::Release);
         }
     }
 }

@@ -38,6 +38,17 @@ macro_rules! __zlink_message {
                 $crate::message::codec::Ok(table.end())
             }
 
+            fn measure(
+                &self,
+                measure: &mut $crate::message::codec::Measure,
+            ) -> $crate::message::codec::Option<()> {
+                $(measure.$kind(
+                    $crate::message::codec::Field::new($id, $text)$(.$rule($($bound)?))*,
+                    &self.$field,
+                )?;)*
+                measure.table(&[$($id),*])
+            }
+
             fn read(
                 at: $crate::message::codec::At<'_, '_>,
             ) -> $crate::message::codec::Result<Self, $crate::message::codec::DecodeError> {
@@ -81,6 +92,12 @@ macro_rules! __zlink_structure {
         impl $crate::message::codec::Inline for $name {
             type Bytes = [u8; $size];
             const ALIGN: usize = $align;
+            const PLAIN: bool = true $(&& <$ty as $crate::message::codec::Inline>::PLAIN)*;
+
+            #[inline]
+            fn is_canonical(&self) -> bool {
+                true $(&& $crate::message::codec::Inline::is_canonical(&self.$field))*
+            }
 
             #[inline]
             fn to_bytes(&self) -> [u8; $size] {
@@ -153,6 +170,16 @@ macro_rules! __zlink_enumeration {
         impl $crate::message::codec::Inline for $name {
             type Bytes = [u8; $size];
             const ALIGN: usize = $size;
+            const PLAIN: bool = false;
+
+            #[inline]
+            fn is_canonical(&self) -> bool {
+                match self {
+                    // A number that has a name here is read as that.
+                    Self::Unknown(number) => ::core::matches!(Self::from_wire(*number), Self::Unknown(_)),
+                    _ => true,
+                }
+            }
 
             #[inline]
             fn to_bytes(&self) -> [u8; $size] {
@@ -204,6 +231,16 @@ macro_rules! __zlink_union {
                 match self {
                     $(Self::$member(member) => writer.union($tag, member),)*
                     Self::Unknown(tag) => writer.unknown_union(*tag),
+                }
+            }
+
+            fn measure(
+                &self,
+                measure: &mut $crate::message::codec::Measure,
+            ) -> $crate::message::codec::Option<()> {
+                match self {
+                    $(Self::$member(member) => measure.union($tag, member),)*
+                    Self::Unknown(_) => $crate::message::codec::None,
                 }
             }
 

@@ -44,6 +44,15 @@ pub trait Inline: Copy + Default + 'static {
         false
     }
 
+    /// Whether every value is canonical.
+    const PLAIN: bool = true;
+
+    /// Whether its bytes are read as the same value.
+    #[inline]
+    fn is_canonical(&self) -> bool {
+        true
+    }
+
     /// Writes a vector of them.
     #[doc(hidden)]
     #[inline]

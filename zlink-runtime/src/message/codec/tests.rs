@@ -55,6 +55,24 @@ message! {
     } slots [level]
 }
 
+enumeration! {
+    /// A number with names.
+    pub enum Mood: u8 [1] {
+        Good = 0,
+        Bad = 1,
+    }
+}
+
+message! {
+    /// Numbers with names, wherever they stand.
+    #[derive(Default)]
+    "test.Moody" => pub struct Moody {
+        mood: Mood => inline(0, "mood"),
+        moods: Vec<Mood> => inlines(1, "moods"),
+        by_name: BTreeMap<String, Mood> => inline_map(2, "by_name"),
+    } slots [mood moods by_name]
+}
+
 message! {
     /// A message of lists of itself, for messages that are wide or deep and nothing else.
     #[derive(Default)]
@@ -84,7 +102,20 @@ fn hostile(widths: &[usize]) -> Vec<u8> {
 }
 
 fn bytes_of<M: Message>(message: &M) -> Vec<u8> {
-    encode(message, <[u8]>::to_vec).unwrap()
+    let bytes = encode(message, <[u8]>::to_vec).unwrap();
+    let most = measure(message).expect("what is encoded can be measured");
+    assert!(
+        bytes.len() <= most,
+        "{} bytes, and at most {most} were to be",
+        bytes.len()
+    );
+    bytes
+}
+
+/// Why it cannot be encoded; and then it is not measured, so that it is never handed on as it is.
+fn refused<M: Message>(message: &M) -> EncodeError {
+    assert_eq!(measure(message), None);
+    encode(message, |_| ()).unwrap_err()
 }
 
 fn full() -> Node {
@@ -195,7 +226,7 @@ fn an_unknown_union_tag_is_kept_and_not_encoded_again() {
         children: vec![Node::default(), node],
         ..Node::default()
     };
-    let error = encode(&node, |_| ()).unwrap_err();
+    let error = refused(&node);
     assert_eq!(
         error.to_string(),
         "children[1].either is a union member with the unknown tag 9, which cannot be encoded again"
@@ -219,21 +250,52 @@ fn max_holds_when_encoding_and_when_decoding() {
         name: "123456".into(),
         ..Node::default()
     };
-    assert_eq!(
-        *encode(&long, |_| ()).unwrap_err().problem(),
-        EncodeProblem::TooLong { actual: 6, max: 5 }
-    );
+    assert_eq!(*refused(&long).problem(), EncodeProblem::TooLong { actual: 6, max: 5 });
     let many = Node {
         tags: vec![String::new(); 4],
         ..Node::default()
     };
-    assert_eq!(encode(&many, |_| ()).unwrap_err().field(), "tags");
+    assert_eq!(refused(&many).field(), "tags");
 
     let mut bytes = bytes_of(&at);
     let length = bytes.windows(4).position(|window| window == b"1234").unwrap() - 4;
     bytes[length] = 6;
     let error = decode::<Node>(&bytes).unwrap_err();
     assert_eq!(*error.problem(), DecodeProblem::TooLong { actual: 6, max: 5 });
+}
+
+/// What would be read as something else is encoded, wherever it goes.
+#[test]
+fn a_number_with_a_name_is_no_unknown_one() {
+    let all = |mood| Moody {
+        mood,
+        moods: vec![Mood::Good, mood],
+        by_name: [("it".to_owned(), mood)].into(),
+    };
+    for same in [Mood::Good, Mood::Bad, Mood::Unknown(7)] {
+        assert_eq!(decode::<Moody>(&bytes_of(&all(same))).unwrap(), all(same));
+    }
+    let other = Moody {
+        moods: vec![Mood::Unknown(1)],
+        ..Moody::default()
+    };
+    assert_eq!(measure(&other), None);
+    assert_eq!(
+        encode(&other, |bytes| decode::<Moody>(bytes).unwrap().moods).unwrap(),
+        [Mood::Bad]
+    );
+    for field in [
+        Moody {
+            mood: Mood::Unknown(0),
+            ..Moody::default()
+        },
+        Moody {
+            by_name: [(String::new(), Mood::Unknown(0))].into(),
+            ..Moody::default()
+        },
+    ] {
+        assert_eq!(measure(&field), None);
+    }
 }
 
 /// Depth.
@@ -243,7 +305,7 @@ fn max_holds_when_encoding_and_when_decoding() {
 fn depth_is_bounded_in_both_directions_at_the_same_place() {
     let deepest = nested(MAX_DEPTH);
     assert_eq!(decode::<Node>(&bytes_of(&deepest)).unwrap(), deepest);
-    let error = encode(&nested(MAX_DEPTH + 1), |_| ()).unwrap_err();
+    let error = refused(&nested(MAX_DEPTH + 1));
     assert_eq!(*error.problem(), EncodeProblem::TooDeep);
 
     let chain = |depth: usize| hostile(&vec![1; depth - 1]);

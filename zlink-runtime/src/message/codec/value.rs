@@ -4,6 +4,7 @@
 
 use super::error::{DecodeError, DecodeProblem, EncodeError};
 use super::field::Field;
+use super::measure::Measure;
 use super::reader::At;
 use super::writer::{Offset, Slot, Writer};
 use crate::id::{ActorId, ActorRef, MeshName, ObjectGeneration, Rid, SpotId, SpotRef};
@@ -15,6 +16,9 @@ pub trait Value: Sized {
     /// # Errors
     /// Where the value breaks a rule of its schema, or a limit.
     fn write(&self, writer: &mut Writer) -> Result<Offset, EncodeError>;
+
+    /// Counts at most what it would be, encoded. `None` where it cannot be, or would be read as something else.
+    fn measure(&self, measure: &mut Measure) -> Option<()>;
 
     /// Reads it.
     ///
@@ -38,6 +42,12 @@ pub trait Value: Sized {
     #[inline]
     fn write_item(&self, writer: &mut Writer) -> Result<Offset, EncodeError> {
         self.write(writer)
+    }
+
+    /// Counts it as an item of a list.
+    #[inline]
+    fn measure_item(&self, measure: &mut Measure) -> Option<()> {
+        self.measure(measure)
     }
 
     /// Reads it as an item of a list.
@@ -69,6 +79,10 @@ impl<V: Value> Value for Box<V> {
         V::write(self, writer)
     }
     #[inline]
+    fn measure(&self, measure: &mut Measure) -> Option<()> {
+        V::measure(self, measure)
+    }
+    #[inline]
     fn read(at: At<'_, '_>) -> Result<Self, DecodeError> {
         V::read(at).map(Box::new)
     }
@@ -84,6 +98,11 @@ impl Value for String {
         writer.raw(self.as_bytes())
     }
     #[inline]
+    fn measure(&self, measure: &mut Measure) -> Option<()> {
+        measure.raw(self.as_bytes());
+        Some(())
+    }
+    #[inline]
     fn read(at: At<'_, '_>) -> Result<Self, DecodeError> {
         at.string().map(str::to_owned)
     }
@@ -96,12 +115,21 @@ impl Value for Vec<u8> {
         writer.raw(self)
     }
     #[inline]
+    fn measure(&self, measure: &mut Measure) -> Option<()> {
+        measure.raw(self);
+        Some(())
+    }
+    #[inline]
     fn read(at: At<'_, '_>) -> Result<Self, DecodeError> {
         at.bytes().map(<[u8]>::to_vec)
     }
     #[inline]
     fn write_item(&self, writer: &mut Writer) -> Result<Offset, EncodeError> {
         writer.boxed_bytes(self)
+    }
+    #[inline]
+    fn measure_item(&self, measure: &mut Measure) -> Option<()> {
+        measure.boxed_bytes(self)
     }
     #[inline]
     fn read_item(at: At<'_, '_>) -> Result<Self, DecodeError> {
@@ -117,6 +145,11 @@ macro_rules! identity {
                 writer.raw(self.as_str().as_bytes())
             }
             #[inline]
+            fn measure(&self, measure: &mut Measure) -> Option<()> {
+                measure.raw(self.as_str().as_bytes());
+                Some(())
+            }
+            #[inline]
             fn read(at: At<'_, '_>) -> Result<Self, DecodeError> {
                 Self::new(at.string()?).map_err(|invalid| DecodeError::new(invalid.into()))
             }
@@ -129,6 +162,10 @@ identity!(SpotId, ActorId, MeshName);
 impl Value for Rid {
     fn write(&self, writer: &mut Writer) -> Result<Offset, EncodeError> {
         writer.raw(self.as_bytes())
+    }
+    fn measure(&self, measure: &mut Measure) -> Option<()> {
+        measure.raw(self.as_bytes());
+        Some(())
     }
     fn read(at: At<'_, '_>) -> Result<Self, DecodeError> {
         Self::new(at.bytes()?).map_err(|invalid| DecodeError::new(invalid.into()))
@@ -156,6 +193,14 @@ macro_rules! reference {
                 mesh.put(&mut table);
                 node.put(&mut table);
                 Ok(table.end())
+            }
+
+            fn measure(&self, measure: &mut Measure) -> Option<()> {
+                measure.required(Self::ID, &self.id)?;
+                measure.inline(Self::GENERATION, &self.generation.get())?;
+                measure.required(Self::MESH, &self.mesh)?;
+                measure.required(Self::NODE, &self.node)?;
+                measure.table(&[0, 1, 2, 3])
             }
 
             fn read(at: At<'_, '_>) -> Result<Self, DecodeError> {

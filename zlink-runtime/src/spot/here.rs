@@ -1,0 +1,138 @@
+//! Calls of this host to a Spot of its own that is ready: they are handed to it as they are, with no record in between.
+//!
+//! Only what is plain comes here. Where anything is to be refused, made or waited for, there is nothing here, and the call goes
+//! as a record to the desk, which says why. It must not know how a Spot is found.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use crate::channel::{Asked, Here, OwnCall, OwnPeer, ReplyTo};
+use crate::execution::{Rejected, may_wait_for};
+use crate::location::SpotRecord;
+use crate::permit::Permit;
+use crate::sync::atomic::{AtomicU64, Ordering};
+
+use super::job::{SpotJob, Work};
+use super::object::{Object, Phase};
+use super::spots::Inner;
+use super::told::Told;
+
+/// Whether the route of a Spot is known to lead to it, where it is. The same as the cache of routes says, without a look there:
+/// it ends with the age of the route, with the loss of records, and with any doubt.
+#[derive(Debug, Default)]
+pub(super) struct Route {
+    /// Until then, as a moment of the host's Spots; 0 where it is not known.
+    until: AtomicU64,
+    version: AtomicU64,
+    losses: AtomicU64,
+}
+
+impl Route {
+    fn is_found(&self, until: u64, version: u64, losses: u64) {
+        self.version.store(version, Ordering::Relaxed);
+        self.losses.store(losses, Ordering::Relaxed);
+        self.until.store(until, Ordering::Release);
+    }
+
+    /// What version `version` of its record, or an older one, says is wrong.
+    pub(super) fn forget(&self, version: u64) {
+        if self.version.load(Ordering::Relaxed) <= version {
+            self.until.store(0, Ordering::Release);
+        }
+    }
+
+    fn version(&self) -> u64 {
+        self.version.load(Ordering::Relaxed)
+    }
+
+    fn holds(&self, now: u64, losses: u64) -> bool {
+        now < self.until.load(Ordering::Acquire) && self.losses.load(Ordering::Relaxed) == losses
+    }
+}
+
+impl Inner {
+    /// A record was read: where its Spot is of this host, calls of this host go there by themselves until then. Not while they
+    /// have another way to go first.
+    pub(super) fn is_here(&self, record: &SpotRecord, losses: u64, until: Instant) {
+        let lease = self.fence.lease();
+        if record.owner != lease.config().owner || lease.generation() != Some(record.lease) {
+            return;
+        }
+        let Some(object) = self
+            .object(&record.id)
+            .filter(|object| object.is_of(record.generation.get()))
+        else {
+            return;
+        };
+        let activating = self.activating.lock();
+        if !activating
+            .get(&record.id)
+            .is_some_and(|place| place.leads_elsewhere(&object.home))
+        {
+            object.route.is_found(self.moment(until), record.version.get(), losses);
+        }
+    }
+
+    /// The Spot that a call of this host may be handed to.
+    pub(super) fn here_for(&self, asked: &Asked<'_>) -> Option<(Arc<dyn Here>, u32)> {
+        let object = self.object(asked.id)?;
+        let handler = object.is_for(asked)?;
+        Some((object, handler))
+    }
+}
+
+impl Here for Object {
+    fn is_for(&self, asked: &Asked<'_>) -> Option<u32> {
+        let spots = &*self.spots;
+        let is_known = self.phase() == Phase::Ready
+            && self
+                .route
+                .holds(spots.moment(asked.now), spots.authority.reader().losses());
+        if !is_known || !spots.fence.is_open() || asked.request && may_wait_for(self.lane()).is_err() {
+            return None;
+        }
+        self.factory.parts().place(asked.packet, asked.hash, asked.request)
+    }
+
+    fn own(&self) -> Option<&Arc<OwnPeer>> {
+        self.home.own(&self.spots.outbound)
+    }
+
+    fn mesh(&self) -> &str {
+        self.home.mesh.as_str()
+    }
+
+    fn version(&self) -> u64 {
+        self.route.version()
+    }
+
+    fn take(self: Arc<Self>, call: Box<OwnCall>, permit: Permit) -> Result<(), Box<OwnCall>> {
+        let object = self.clone();
+        let told = call.flow.as_deref().map(|flow| Told {
+            mesh: object.home.mesh.as_str(),
+            packet: call.packet,
+            correlation: call.reply.as_ref().map(ReplyTo::correlation),
+            flow: *flow,
+        });
+        if let Some(told) = told {
+            told.received(&object.home.rid);
+        }
+        match object.lane().admit(SpotJob::new(self, Work::Own(call)), permit) {
+            Ok(_) => {
+                if let Some(told) = told {
+                    told.admitted();
+                }
+                Ok(())
+            }
+            Err(Rejected { job, permit, .. }) => {
+                drop(permit);
+                job.into_own().map_or(Ok(()), Err)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[cfg(zlink_loom)]
+mod model;

@@ -3,8 +3,6 @@
 CARGO ?= cargo
 SOAK  ?= 600
 SEEDS ?= 20000
-LOOM   = RUSTFLAGS="--cfg zlink_loom" $(CARGO) test --target-dir target/loom -p zlink-runtime --lib
-SHUTTLE = RUSTFLAGS="--cfg zlink_shuttle" $(CARGO) test --target-dir target/shuttle -p zlink-runtime --lib
 BENCH  = $(CARGO) run --release --manifest-path bench/Cargo.toml --target-dir target/bench --quiet --
 
 .PHONY: demo test check fmt lint rust-test loom shuttle docs bench bench-full bench-generators bench-instructions soak fuzz fuzz-seeds generate mutants sim
@@ -15,7 +13,7 @@ demo:
 	target/release/billing-demo
 	target/release/lobby
 
-test: check rust-test loom shuttle fuzz-seeds docs
+test: fmt lint rust-test loom shuttle fuzz-seeds docs
 
 check: fmt lint
 	$(CARGO) test --quiet -p zlink-runtime --test house
@@ -30,10 +28,10 @@ rust-test:
 	scripts/cargo-test $(CARGO) test --workspace --all-features
 
 loom:
-	$(LOOM) --release loom_
+	scripts/model loom loom_
 
 shuttle:
-	$(SHUTTLE) shuttle_
+	scripts/model shuttle shuttle_
 
 docs:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --all-features --no-deps
@@ -52,7 +50,7 @@ bench-instructions:
 	$(BENCH) instructions
 
 soak: fuzz
-	$(LOOM) --release -- --ignored soak_loom_
+	scripts/model loom --ignored soak_loom_
 	ZLINK_SOAK_SECONDS=$(SOAK) $(CARGO) test --workspace --all-features --release -- --ignored --nocapture --test-threads=1 soak
 
 fuzz:
@@ -60,7 +58,7 @@ fuzz:
 
 # Replays every seed, and every input that was ever a finding.
 fuzz-seeds:
-	cd fuzz && $(CARGO) test --quiet
+	cd fuzz && $(CARGO) test --quiet --target-dir ../target
 
 generate:
 	ZLINK_BLESS=1 $(CARGO) test --quiet -p zlink-codegen --all-features --test generated

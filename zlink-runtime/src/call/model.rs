@@ -1,6 +1,6 @@
 //! Model checks: whatever contends for one entry of the pending table, it has one terminal, and nobody sleeps through it.
 //!
-//! `RUSTFLAGS="--cfg zlink_loom" cargo test -p zlink-runtime --lib --release loom_`
+//! `scripts/model loom loom_`
 
 use std::sync::Arc;
 use std::task::{Poll, Wake, Waker};

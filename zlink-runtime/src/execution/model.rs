@@ -1,6 +1,6 @@
 //! Model checks: admission against workers, wake-ups against parking, a stop against everything.
 //!
-//! `RUSTFLAGS="--cfg zlink_loom" cargo test -p zlink-runtime --lib --release loom_`
+//! `scripts/model loom loom_`
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};

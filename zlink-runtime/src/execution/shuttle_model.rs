@@ -1,7 +1,7 @@
 //! Randomised model checks of what is too large to search: the lease of a gate with yields that resume and that lose a
 //! select, and admission against a queue that moves.
 //!
-//! `RUSTFLAGS="--cfg zlink_shuttle" cargo test --target-dir target/shuttle -p zlink-runtime --lib shuttle_`
+//! `scripts/model shuttle shuttle_`
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Model checks: every interleaving of a few threads that take, return, give up and close.
 //!
-//! `RUSTFLAGS="--cfg zlink_loom" cargo test -p zlink-runtime --lib --release loom_`
+//! `scripts/model loom loom_`
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};

@@ -13,7 +13,7 @@ import warnings
 
 from zlink_generated import interop
 from zlink_generated.interop import Answer, Bounded, InteropClient, Mood, Order
-from zlink_generated.zlink import ArgumentError, ErrorKind, Execution, Timestamp, UnknownMember, encode
+from zlink_generated.zlink import ArgumentError, CallError, ErrorKind, Execution, Timestamp, UnknownMember, encode
 
 from .kit import PATIENCE, Case, hold
 from .values import value
@@ -288,6 +288,35 @@ class Pressure(Case):
         await told
         await self.until("all were seen", lambda: len(host.seen()) == 602)
         self.assertEqual(sorted(host.seen()), [*range(600), 1000, 1001])
+
+    async def test_a_host_that_is_full_and_restarts_is_given_nothing_twice(self) -> None:
+        host = self.host(jobs=10)
+        client = await self.client(host.endpoint)
+        calls: list[asyncio.Task[Answer]] = []
+
+        def ask(numbers: range) -> None:
+            calls.extend(asyncio.create_task(client.ask(hold(number), timeout=PATIENCE)) for number in numbers)
+
+        for number in range(0, 256, 4):
+            ask(range(number, number + 4))
+            await self.until("they hold", lambda: len(host.seen()) == len(calls))
+        ask(range(256, 400))
+        await self.until("it asks for a pause", lambda: client.servers()[0].paused)
+        ask(range(400, 600))
+        host.kill()
+        later = self.host(endpoint=host.endpoint, name="later")
+        later.tell("release")
+        answered: list[int] = []
+        for number, outcome in enumerate(await asyncio.gather(*calls, return_exceptions=True)):
+            if isinstance(outcome, Answer):
+                self.assertEqual((outcome.number, outcome.who), (number, "later"))
+                answered.append(number)
+            else:
+                assert isinstance(outcome, CallError), outcome
+                self.assertEqual((outcome.kind, outcome.execution), (ErrorKind.UNAVAILABLE, Execution.UNKNOWN))
+        self.assertEqual(sorted(later.seen()), answered, "what may have run in the first is never sent again")
+        self.assertLessEqual({*range(400, 600)}, {*answered}, "what waited here is")
+        self.assertFalse({*range(256)} & {*answered})
 
     async def test_ten_thousand_at_once(self) -> None:
         client = await self.client(self.host().endpoint)

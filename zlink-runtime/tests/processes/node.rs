@@ -24,6 +24,8 @@ pub(crate) enum Timing {
     Patient,
     /// A few seconds.
     Brief,
+    /// A few more: whoever sees a lease end has seen more than a stalled machine.
+    Calm,
 }
 
 impl Timing {
@@ -31,7 +33,7 @@ impl Timing {
     pub(crate) fn patience(self) -> Duration {
         match self {
             Timing::Patient => Duration::from_secs(90),
-            Timing::Brief => Duration::from_secs(10),
+            Timing::Brief | Timing::Calm => Duration::from_secs(10),
         }
     }
 
@@ -50,6 +52,13 @@ impl Timing {
                 poll_interval: Duration::from_millis(100),
                 store_failure_grace: Duration::from_millis(2_000),
             },
+            Timing::Calm => LocationTiming {
+                renew_interval: Duration::from_millis(500),
+                lease_ttl: Duration::from_millis(6_000),
+                renew_timeout: Duration::from_millis(1_000),
+                fencing_margin: Duration::from_millis(1_500),
+                ..Timing::Brief.times()
+            },
         }
     }
 }
@@ -61,6 +70,7 @@ impl FromStr for Timing {
         match text {
             "Patient" => Ok(Timing::Patient),
             "Brief" => Ok(Timing::Brief),
+            "Calm" => Ok(Timing::Calm),
             _ => Err(()),
         }
     }

@@ -152,6 +152,7 @@ async fn a_process_in_two_meshes_is_no_bridge_between_them() -> Tested {
         "R-tea",
         "it reaches both"
     );
+    assert_eq!(look(&through, "lines").await?, "x");
     assert_eq!(
         look(&one, "charge billing").await?,
         "NotFound",

@@ -13,8 +13,8 @@ use bytes::Bytes;
 use tokio::runtime::{Handle, Runtime};
 use zlink_runtime::HostBuilder;
 use zlink_runtime::location::{
-    Batch, BlobPut, BlobRef, BlobRenewed, BlobSource, BlobStore, BoxFuture, Key, LocationStore, ReadMany, Scan,
-    Scanned, StoreError, StoredBlob, Written,
+    Batch, BlobPut, BlobRef, BlobRenewed, BlobStore, BoxFuture, Key, LocationStore, ReadMany, Scan, Scanned,
+    StoreError, StoredBlob, Written,
 };
 use zlink_runtime::testing::Cluster;
 

@@ -5,7 +5,6 @@ use std::time::Duration;
 use zlink_runtime::error::ErrorKind;
 use zlink_runtime::prelude::HandlerError;
 use zlink_runtime::rt::{CloseReason, Instant};
-use zlink_runtime::testing::Cluster;
 
 use crate::arena::*;
 use crate::far;

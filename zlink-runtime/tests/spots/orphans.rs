@@ -5,7 +5,6 @@ use std::time::Duration;
 use zlink_runtime::error::ErrorKind;
 use zlink_runtime::id::SpotId;
 use zlink_runtime::location::{Batch, Condition, Key, LocationStore, MemoryStore, Mutation, Scan, Scanned, Written};
-use zlink_runtime::testing::Cluster;
 
 use crate::arena::*;
 use crate::kit::*;

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use zlink_runtime::error::ErrorKind;
 use zlink_runtime::prelude::*;
-use zlink_runtime::testing::Cluster;
 
 use crate::arena::*;
 use crate::kit::*;

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use zlink_runtime::error::{ErrorKind, Execution};
 use zlink_runtime::rt::SpotCreated;
-use zlink_runtime::testing::Cluster;
 
 use crate::arena::*;
 use crate::kit::*;

@@ -65,6 +65,8 @@ async fn a_commit_under_way_does_not_land_once_its_host_is_counted_out() {
     );
     faults.heal();
     let spot = ready(committing.await.unwrap());
+    // Others look at its lease once a second.
+    tokio::time::sleep(Duration::from_secs(3)).await;
     assert!(
         matches!(other.resolve(&id("late")).await, Seen::Ready(seen) if seen == spot),
         "once it has its lease again"

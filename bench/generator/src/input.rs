@@ -44,7 +44,8 @@ pub fn descriptor(services: usize) -> FileDescriptorSet {
     let header = message("Header".to_owned(), vec![field("trace", 1, Type::Uint64), field("tenant", 2, Type::String)]);
     let messages = exchanges(services).flat_map(|(service, method)| {
         ["Request", "Reply"].map(|kind| {
-            let header = FieldDescriptorProto { type_name: Some(".api.Header".to_owned()), ..field("header", 1, Type::Message) };
+            let header =
+                FieldDescriptorProto { type_name: Some(".api.Header".to_owned()), ..field("header", 1, Type::Message) };
             let tags = FieldDescriptorProto { label: Some(Label::Repeated.into()), ..field("tags", 5, Type::Uint32) };
             let fields = vec![
                 header,

@@ -36,7 +36,9 @@ fn main() -> Result<(), Failure> {
         "prost = \"0.14.6\"\ntonic-prost = \"0.14.9\"\n\
          tonic = { version = \"0.14.9\", default-features = false, features = [\"codegen\", \"router\", \"transport\"] }\n",
     )?;
-    println!("| services × 5 methods | generator | generation ms | lines | cargo check s | ÷ tonic, generation | ÷ tonic, check |");
+    println!(
+        "| services × 5 methods | generator | generation ms | lines | cargo check s | ÷ tonic, generation | ÷ tonic, check |"
+    );
     println!("|---:|---|---:|---:|---:|---:|---:|");
     for size in sizes {
         let theirs = tonic.measure(|out| generate_tonic(size, out))?;

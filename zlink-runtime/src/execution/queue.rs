@@ -3,6 +3,7 @@
 //! It knows no gate and no lock: its gate asks what may start, under the gate's lock.
 
 use std::collections::VecDeque;
+use std::num::NonZeroU32;
 
 use super::Job;
 use super::lane::Lane;
@@ -45,8 +46,8 @@ pub(super) struct Queue<J: Job> {
     /// Why nothing is admitted, or `None`.
     pub(super) closed: Option<ErrorKind>,
     barrier: bool,
-    /// Where a turn that holds the claim goes on.
-    resume: Option<u32>,
+    /// Where a turn that holds the claim goes on: the place after its own, so that it takes four bytes.
+    resume: Option<NonZeroU32>,
     /// Turns that wait in the lane to go on.
     resumes: u32,
     /// Turns that have started and not ended.
@@ -148,7 +149,7 @@ impl<J: Job> Queue<J> {
     /// A turn that gave its gate back may go on: as the claim's own next job, else behind what waits already.
     pub(super) fn push_resume(&mut self, place: u32) {
         if self.claims {
-            self.resume = Some(place);
+            self.resume = Some(NonZeroU32::MIN.saturating_add(place));
         } else {
             self.resumes += 1;
             self.application.push_back(Entry::Resume(place));
@@ -177,8 +178,8 @@ impl<J: Job> Queue<J> {
     /// Takes what may start now, as [`is_ready`](Self::is_ready) said of the lane; a job goes into `work`.
     #[inline(always)]
     pub(super) fn take(&mut self, lane: Lane, work: &mut Work<J>) -> Option<Taken> {
-        if let Some(place) = self.resume.take() {
-            return Some(Taken::Resume(place));
+        if let Some(after) = self.resume.take() {
+            return Some(Taken::Resume(after.get() - 1));
         }
         match lane {
             Lane::Lifecycle => *work = Some(Entry::Work(self.lifecycle.pop_front()?, None)),

@@ -85,7 +85,7 @@ async fn a_refused_argument_is_no_failure_of_the_call() {
     at_rest(&[&s, &c]).await;
 }
 
-/// REQ: ERR-201, ERR-601, ERR-602, CH-203, CH-303
+/// REQ: ERR-201, ERR-601, ERR-602, CH-203, CH-303, EX-82
 #[tokio::test]
 async fn what_does_not_exist_is_not_found_and_did_not_run() {
     let c = client("c", &[]).await;
@@ -115,7 +115,7 @@ async fn a_process_that_only_serves_is_not_configured_to_call() {
     assert_eq!(desk.runs(), 0, "its own handler is not called directly");
 }
 
-/// REQ: ERR-206, ERR-301, ERR-602, CH-309
+/// REQ: ERR-206, ERR-301, ERR-602, CH-309, EX-82
 #[tokio::test]
 async fn a_known_server_without_a_link_is_unavailable_at_once() {
     let desk = Desk::new("s");

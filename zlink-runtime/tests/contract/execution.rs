@@ -171,7 +171,7 @@ async fn a_send_waits_for_room_as_long_as_it_takes_or_as_was_configured() {
     );
 }
 
-/// REQ: EX-88, MSG-204, EX-84, CH-203
+/// REQ: EX-88, MSG-204, CH-203
 #[tokio::test]
 async fn one_deadline_covers_the_whole_call() {
     let desk = Desk::new("s");

@@ -269,7 +269,7 @@ impl Filter for Ends {
 /// A filter that does not let a message through ends it: a request with `Rejected`, whatever the filter returns, a send
 /// without a trace but in the flow. No handler runs, those outside see it end, and the next message is handled.
 ///
-/// REQ: CH-606, ERR-703, ERR-205
+/// REQ: CH-606, ERR-703, ERR-205, EX-82
 #[tokio::test]
 async fn what_a_filter_does_not_let_through_is_rejected() {
     for way in WAYS {
@@ -422,7 +422,7 @@ impl DeskHandler for Scoped {
 /// Every dispatch has a scope that filters and handler share and no other dispatch has. It ends once, with the handler:
 /// well, failed, panicked, not let through or stopped, and before the request is answered.
 ///
-/// REQ: CH-607
+/// REQ: CH-607, EX-70
 #[tokio::test]
 async fn each_dispatch_has_a_scope_that_ends_with_it() {
     let (ended, scopes) = (Arc::<AtomicUsize>::default(), Arc::<Mutex<Vec<u64>>>::default());

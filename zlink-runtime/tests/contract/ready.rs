@@ -13,7 +13,7 @@ use super::kit::{ANY, Desk, Events, SOON, client, endpoint, failure, node, note,
 
 const BRIEFLY: Duration = Duration::from_millis(20);
 
-/// REQ: NET-1002, CH-308
+/// REQ: NET-1002, CH-308, EX-84
 #[tokio::test]
 async fn whoever_must_not_begin_alone_waits_until_there_are_servers() {
     let (a, b) = (

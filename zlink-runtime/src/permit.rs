@@ -178,7 +178,7 @@ impl Source {
 
     fn grant(&self, Granted { count, lent }: Granted) -> Grant {
         Grant {
-            permits: self.permits.clone(),
+            permits: Some(self.permits.clone()),
             left: count,
             lent,
         }
@@ -260,7 +260,8 @@ impl fmt::Debug for Source {
 
 /// Permits that were granted together; what is not taken returns at once when it is dropped.
 pub struct Grant {
-    permits: HostPermits,
+    /// Goes with the last of them.
+    permits: Option<HostPermits>,
     left: u32,
     lent: bool,
 }
@@ -269,8 +270,12 @@ impl Grant {
     /// One of them, if any is left.
     pub fn take(&mut self) -> Option<Permit> {
         self.left = self.left.checked_sub(1)?;
+        let permits = match self.left {
+            0 => self.permits.take()?,
+            _ => self.permits.clone()?,
+        };
         Some(Permit {
-            permits: self.permits.clone(),
+            permits,
             queued: false,
             lent: self.lent,
         })
@@ -291,9 +296,11 @@ impl Grant {
 
 impl Drop for Grant {
     fn drop(&mut self) {
-        if self.left > 0 {
+        if let Some(permits) = &self.permits
+            && self.left > 0
+        {
             let (count, lent) = (self.left, self.lent);
-            self.permits.0.give_back(Granted { count, lent }, 0);
+            permits.0.give_back(Granted { count, lent }, 0);
         }
     }
 }

@@ -98,6 +98,9 @@ impl Turn for StateTurn {
             Some(Poll::Ready(ended)) => self.end(ended),
             None => {}
         }
+        if let Some(scope) = self.scope.take() {
+            scope.recycle();
+        }
         Poll::Ready(())
     }
 

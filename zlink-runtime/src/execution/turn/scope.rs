@@ -3,7 +3,7 @@
 //!
 //! It is published to the thread for as long as a poll lasts, and nowhere else.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 
@@ -17,8 +17,13 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Mutex, MutexGuard, lock};
 
 thread_local! {
-    static CURRENT: RefCell<Option<Arc<Scope>>> = const { RefCell::new(None) };
+    static CURRENT: Cell<Option<Arc<Scope>>> = const { Cell::new(None) };
+    /// That of a turn which has ended, for the next that begins here.
+    static SPARE: Cell<Option<Arc<Scope>>> = const { Cell::new(None) };
 }
+
+/// The threads of a model share what is of one thread here.
+const MODEL: bool = cfg!(any(zlink_loom, zlink_shuttle));
 
 /// What is known of a turn from its start to its end.
 pub(crate) struct Scope {
@@ -41,7 +46,7 @@ pub(crate) struct Scope {
 impl Scope {
     /// The scope of a turn of `owner` that may do what `offers` says.
     pub(crate) fn new<J: Job>(owner: &Owner<J>, offers: Offers) -> Arc<Self> {
-        Arc::new(Self {
+        let scope = Self {
             owner: owner.key(),
             exclusive: owner.gate.is_exclusive(),
             claims: owner.claims(),
@@ -51,32 +56,54 @@ impl Scope {
             ended: AtomicBool::new(false),
             registers: AtomicBool::new(false),
             deferrals: Mutex::new(Deferrals::default()),
-        })
+        };
+        if !MODEL
+            && let Some(mut spare) = SPARE.try_with(Cell::take).ok().flatten()
+            && let Some(place) = Arc::get_mut(&mut spare)
+        {
+            *place = scope;
+            return spare;
+        }
+        Arc::new(scope)
+    }
+
+    /// Its turn has ended: where nobody has kept it, its memory is the next one's.
+    pub(super) fn recycle(self: Arc<Self>) {
+        if !MODEL && Arc::strong_count(&self) == 1 {
+            // Where the thread ends, it just goes.
+            drop(SPARE.try_with(|spare| spare.replace(Some(self))));
+        }
     }
 
     /// The turn that is being polled on this thread.
     pub(crate) fn current() -> Option<Arc<Self>> {
-        CURRENT.with_borrow(Clone::clone)
+        CURRENT.with(|current| {
+            let scope = current.take();
+            current.set(scope.clone());
+            scope
+        })
     }
 
     /// Does `work` as a part of the turn that `scope` is of. It is published by being moved, and comes back.
     pub(super) fn enter<T>(scope: &mut Option<Arc<Self>>, work: impl FnOnce() -> T) -> T {
         struct Back<'a> {
+            current: &'a Cell<Option<Arc<Scope>>>,
             scope: &'a mut Option<Arc<Scope>>,
             outer: Option<Arc<Scope>>,
         }
         impl Drop for Back<'_> {
             fn drop(&mut self) {
-                *self.scope = CURRENT.replace(self.outer.take());
+                *self.scope = self.current.replace(self.outer.take());
             }
         }
-        // The threads of a model share what is of one thread here.
-        if cfg!(any(zlink_loom, zlink_shuttle)) {
+        if MODEL {
             return work();
         }
-        let outer = CURRENT.replace(scope.take());
-        let _back = Back { scope, outer };
-        work()
+        CURRENT.with(|current| {
+            let outer = current.replace(scope.take());
+            let _back = Back { current, scope, outer };
+            work()
+        })
     }
 
     /// Whether its gate was given back with the last poll.

@@ -76,12 +76,13 @@ impl<S> StateCell<S> {
     }
 
     fn put(&self, state: Box<S>) {
-        let (old, waiting) = {
-            let mut resting = lock(&self.0);
-            (resting.state.replace(state), std::mem::take(&mut resting.waiting))
-        };
+        let mut resting = lock(&self.0);
+        let old = resting.state.replace(state);
+        // Hardly ever does anybody wait; then there is nothing to move.
+        let waiting = (!resting.waiting.is_empty()).then(|| std::mem::take(&mut resting.waiting));
+        drop(resting);
         debug_assert!(old.is_none(), "one state, in one place");
-        waiting.into_iter().for_each(Waker::wake);
+        waiting.into_iter().flatten().for_each(Waker::wake);
     }
 }
 

@@ -39,8 +39,8 @@ pub(super) struct Parts {
     pub(super) stable_type: SpotType,
     pub(super) mode: Mode,
     pub(super) relocation: Option<Relocation>,
-    /// Of each packet: for one-way messages, and for requests.
-    handlers: Vec<(&'static str, [Option<Arc<dyn Dispatch>>; 2])>,
+    /// Of each packet.
+    handlers: Vec<(&'static str, ByKind)>,
     /// Which of them is of a packet.
     places: FxHashMap<Named<'static>, u32>,
     pub(super) subscriptions: Vec<Subscription>,
@@ -48,6 +48,9 @@ pub(super) struct Parts {
     /// What was registered twice or not at all; start reports it.
     pub(super) wrong: Vec<String>,
 }
+
+/// For one-way messages, and for requests.
+type ByKind = [Option<Arc<dyn Dispatch>>; 2];
 
 /// A packet name, with its hash.
 #[derive(Clone, Copy, PartialEq, Eq)]

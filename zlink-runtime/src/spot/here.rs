@@ -31,7 +31,7 @@ pub(super) struct Route {
 impl Route {
     fn is_found(&self, until: u64, version: u64, losses: u64) {
         self.version.store(version, Ordering::Relaxed);
-        self.losses.store(losses, Ordering::Relaxed);
+        self.losses.store(losses, Ordering::Release);
         self.until.store(until, Ordering::Release);
     }
 
@@ -47,7 +47,7 @@ impl Route {
     }
 
     fn holds(&self, now: u64, losses: u64) -> bool {
-        now < self.until.load(Ordering::Acquire) && self.losses.load(Ordering::Relaxed) == losses
+        now < self.until.load(Ordering::Acquire) && self.losses.load(Ordering::Acquire) == losses
     }
 }
 

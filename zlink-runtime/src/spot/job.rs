@@ -137,14 +137,14 @@ impl SpotJob {
                 Started::new(turn, Kind::Work, traced)
             }
             Work::Call(call) => begin_call(&object, *call, scope(Callback::Unit), now)?,
-            Work::Own(call) => begin_own(&object, call, scope(Callback::Unit), now)?,
+            Work::Own(mut call) => begin_own(&object, &mut call, scope(Callback::Unit), now)?,
         };
         Some((object, started))
     }
 }
 
 /// A call of this host. Its Spot was ready when it came, and so is not another host's.
-fn begin_own(object: &Arc<Object>, mut call: Box<OwnCall>, scope: Arc<Scope>, now: Instant) -> Option<Started> {
+fn begin_own(object: &Arc<Object>, call: &mut OwnCall, scope: Arc<Scope>, now: Instant) -> Option<Started> {
     let reply = call.reply.take();
     if call.deadline.is_some_and(|deadline| deadline <= now) {
         if let Some(reply) = reply {

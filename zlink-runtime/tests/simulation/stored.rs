@@ -21,6 +21,8 @@ const NODES: [&str; 4] = ["n0", "n1", "n2", "n3"];
 const SERVERS: usize = 2;
 /// The longest pause between two attempts to dial, a poll, and a renewal that had been given up.
 const BACK: Duration = Duration::from_secs(20);
+/// The latest that a write is applied after it was asked for.
+const LATE: Duration = Duration::from_secs(6);
 /// Until a host that ended without a word is counted out: twice, since a late write of its own may come in between.
 const SWEPT: Duration = Duration::from_secs(60);
 
@@ -61,7 +63,7 @@ fn trouble(faults: &Faults, dice: &Dice) {
     let chance = u32::try_from(100 + dice.below(500)).unwrap();
     match dice.below(8) {
         0 => faults.cut(),
-        1 => faults.every(Operation::Write, Fault::LateWrite(6 * second)),
+        1 => faults.every(Operation::Write, Fault::LateWrite(LATE)),
         2 => faults.sometimes(Operation::Write, Fault::LostAnswer, chance),
         3 => faults.sometimes(Operation::Write, Fault::Delay(5 * second), chance),
         4 => faults.sometimes(Operation::Write, Fault::DelayAnswer(5 * second), chance),
@@ -185,6 +187,9 @@ async fn weather(cluster: Cluster, answered: &Mutex<(usize, usize)>) {
     }
     // A lease and a node each, and nothing of those that were.
     until_records(&looking_on, 2 * NODES.len()).await;
+    // A first write that was thought lost could come after the last, and make again what that removed: then it would have to
+    // expire.
+    cluster.advance(LATE).await;
     cluster.shutdown().await.unwrap();
     assert_eq!(records(&looking_on).await, [""; 0]);
     let mut answered = answered.lock();

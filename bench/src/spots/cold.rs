@@ -41,12 +41,12 @@ pub fn measure(store: &str, threads: &str, effort: Effort) -> Result<(), Failure
         "redis" => ("Redis", Server::start()?.map(Kept::Redis), effort.pick(20_000, 4_000)),
         _ => return Err(format!("no store {store:?}").into()),
     };
-    let (mut builder, row) = match threads {
-        "1" => (Builder::new_current_thread(), "zlink, one thread"),
-        "2" => (Builder::new_multi_thread(), "zlink, two threads"),
+    let (mut builder, on) = match threads {
+        "1" => (Builder::new_current_thread(), "one thread"),
+        "2" => (Builder::new_multi_thread(), "two threads"),
         _ => return Err(format!("not on {threads} threads").into()),
     };
-    let table = format!("cold activation, {name}");
+    let (table, row) = (format!("cold activation, {name}, {on}"), "zlink");
     let Some(kept) = kept else {
         emit(&table, row, "k/s", f64::NAN);
         return Ok(());

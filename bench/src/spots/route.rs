@@ -1,4 +1,4 @@
-//! How long it takes to say where a Spot is that was found before.
+//! How long it takes to say where a Spot is that was found before. Where that is makes no difference to the look-up.
 
 use std::collections::HashMap;
 use std::hint::black_box;

@@ -1,4 +1,4 @@
-//! Where a Spot is that was found before: the first step of each call to one.
+//! Where a Spot is that was found before: the first step of each call to one of another host.
 
 use std::fmt;
 use std::sync::Arc;

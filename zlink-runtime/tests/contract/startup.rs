@@ -463,14 +463,23 @@ impl Transport for Slow {
 ///
 /// REQ: NET-1001, NET-1006
 #[tokio::test]
-async fn what_a_node_says_of_itself_is_checked_with_everything_else() {
+async fn what_a_node_says_of_itself_is_checked_with_everything_else_before_a_socket_opens() {
     let serve = |mesh: MeshBuilder, letter: &str, channels: usize, pad: usize| {
         (0..channels).fold(mesh, |mesh, at| {
             let name = ChannelName::new(format!("{at:04}{}", letter.repeat(pad))).unwrap();
             mesh.serve(orders_server(desk()).on(name))
         })
     };
+    let first = format!("tcp://127.0.0.1:{}", free_port());
+    let slow = Slow {
+        inner: LinkTransport::new(LinkConfig::default()),
+        endpoint: first.clone(),
+        // Nobody lets it be bound.
+        go: Arc::new(Semaphore::new(0)),
+    };
     let builder = Host::builder()
+        .transport(slow)
+        .mesh("first", |m| m.listen(&first))
         .mesh("", |m| serve(m.listen(ANY), "a", 4097, 1))
         .mesh("depot", |m| serve(m.listen(ANY), "b", 2000, 251))
         .mesh("small", |m| serve(m.listen(ANY).max_message(4096), "c", 20, 251))

@@ -1,13 +1,13 @@
-//! The clock of the day of this process, which its tests set: whoever asks the system what day it is, SQLite included, asks
-//! here, since this program has a `clock_gettime` of its own, which takes the place of libc's. All other clocks are as they
-//! are.
+//! The clock of the day of this process, which its tests set: whoever asks the system what day it is asks here, since this
+//! program has a `clock_gettime` and a `gettimeofday` (which SQLite asks) of its own, which take the place of libc's. All other
+//! clocks are as they are.
 
 #![allow(
     unsafe_code,
     reason = "the only way to another clock of the day for a whole process and none else is below the language"
 )]
 
-use std::ffi::{c_int, c_long};
+use std::ffi::{c_int, c_long, c_void};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::SystemTime;
 
@@ -46,6 +46,29 @@ pub(crate) unsafe extern "C" fn clock_gettime(clock: c_int, time: *mut Timespec)
     };
     // SAFETY: whoever calls gives a place for it.
     unsafe { time.write(now) };
+    0
+}
+
+/// As C has it, on machines of 64 bits.
+#[repr(C)]
+pub(crate) struct Timeval {
+    seconds: i64,
+    micros: c_long,
+}
+
+/// # Safety
+/// As libc's: `time` is a place for one, or null. Nobody asks for the time zone any more.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn gettimeofday(time: *mut Timeval, _zone: *mut c_void) -> c_int {
+    let now = rustix::time::clock_gettime(ClockId::Realtime);
+    let now = Timeval {
+        seconds: now.tv_sec + AHEAD.load(Ordering::Relaxed),
+        micros: now.tv_nsec / 1000,
+    };
+    if !time.is_null() {
+        // SAFETY: whoever calls gives a place for it.
+        unsafe { time.write(now) };
+    }
     0
 }
 

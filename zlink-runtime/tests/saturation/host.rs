@@ -248,10 +248,13 @@ pub(crate) async fn run(store: Option<&str>) {
     while !is_paused() {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    let (begin, before) = (Instant::now(), on_cpu());
+    let (begin, before, paused) = (Instant::now(), on_cpu(), host.status().jobs.transitions);
     tokio::time::sleep(HELD).await;
     let (took, cpu) = (begin.elapsed(), on_cpu() - before);
-    assert!(is_paused(), "it is paused all the while");
+    assert!(
+        is_paused() && host.status().jobs.transitions == paused,
+        "it is paused all the while"
+    );
     tell(&format!(
         "held cpu_percent={}",
         100 * cpu.as_micros() / took.as_micros()

@@ -167,7 +167,7 @@ fn saturate(handlers: Handlers, time: Duration) {
 /// Two hosts flood each other while both hold all that they have: each has told the other to pause. Once they work, both go on
 /// to the end of it.
 ///
-/// REQ: PM-60, PM-90, PM-91
+/// REQ: PM-90, PM-91
 #[test]
 fn two_hosts_that_have_paused_each_other_go_on() {
     let limit = Duration::from_secs(60);

@@ -117,8 +117,9 @@ impl Pending {
     }
 
     fn end(&self, key: Key, from: Option<LinkId>, outcome: Outcome) -> bool {
+        // What comes back is dropped once the lock is free.
         let ended = self.0.table.lock().end(key, from, outcome);
-        wake(ended)
+        wake(ended.ok())
     }
 
     /// Ends everything that was submitted on a link that is gone: nobody knows whether it ran.
@@ -255,7 +256,8 @@ impl Waiting {
 impl Drop for Waiting {
     fn drop(&mut self) {
         if !self.ended {
-            self.pending.0.table.lock().remove(self.key);
+            let unread = self.pending.0.table.lock().remove(self.key);
+            drop(unread);
         }
         self.pending.tell_idle();
     }

@@ -51,6 +51,7 @@ impl Contender {
         let wakers: Vec<Waker> = match self {
             Contender::Reply => guard
                 .end(key, Some(LINK), self.outcome())
+                .ok()
                 .flatten()
                 .into_iter()
                 .collect(),
@@ -82,7 +83,8 @@ fn contend(contenders: &[Contender], gives_up: bool) {
             break;
         }
         if gives_up {
-            table.lock().unwrap().remove(key);
+            let unread = table.lock().unwrap().remove(key);
+            drop(unread);
             break;
         }
         sleep.0.wait();

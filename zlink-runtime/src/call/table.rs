@@ -128,13 +128,13 @@ impl Table {
         }
     }
 
-    /// Ends a request that waits; `None` where it does not, or where `from` is not the link that carries it.
-    pub(super) fn end(&mut self, key: Key, from: Option<LinkId>, outcome: Outcome) -> Option<Option<Waker>> {
-        let slot = self.get(key)?;
-        if from.is_some() && slot.link != from {
-            return None;
+    /// Ends a request that waits. Where it does not, or where `from` is not the link that carries it, the outcome comes back:
+    /// a message of a user's is not to be dropped here, where a lock is held.
+    pub(super) fn end(&mut self, key: Key, from: Option<LinkId>, outcome: Outcome) -> Result<Option<Waker>, Outcome> {
+        match self.get(key) {
+            Some(slot) if from.is_none() || slot.link == from => self.finish(key.slot, outcome),
+            _ => Err(outcome),
         }
-        self.finish(key.slot, outcome)
     }
 
     /// Ends all that wait on `link`.
@@ -142,7 +142,7 @@ impl Table {
         let mut wakers = Vec::new();
         // Each that ends leaves the list.
         while let Some(&head) = self.links.get(&link) {
-            wakers.extend(self.finish(head, Err(error())).flatten());
+            wakers.extend(self.finish(head, Err(error())).ok().flatten());
         }
         wakers
     }
@@ -153,7 +153,7 @@ impl Table {
         let ended: Vec<u32> = self.slots.iter().filter(waits).map(|(at, _)| number(at)).collect();
         ended
             .into_iter()
-            .filter_map(|slot| self.finish(slot, Err(error())).flatten())
+            .filter_map(|slot| self.finish(slot, Err(error())).ok().flatten())
             .collect()
     }
 
@@ -180,7 +180,7 @@ impl Table {
             if tick > now {
                 break;
             }
-            if let Some(waker) = self.finish(head, Err(error())) {
+            if let Ok(waker) = self.finish(head, Err(error())) {
                 wakers.push(waker);
             }
         }
@@ -207,16 +207,18 @@ impl Table {
         }
     }
 
-    /// Forgets a request, whatever its state.
-    pub(super) fn remove(&mut self, key: Key) {
-        if self.get(key).is_none() {
-            return;
-        }
+    /// Forgets a request, whatever its state. An outcome that nobody took comes back, as from [`Table::end`].
+    pub(super) fn remove(&mut self, key: Key) -> Option<Outcome> {
+        self.get(key)?;
         self.unthread(key.slot);
         self.leave(key.slot);
         let slot = self.slots.remove(key.slot as usize);
-        if matches!(slot.state, State::Waits(_)) {
-            self.waiting -= 1;
+        match slot.state {
+            State::Waits(_) => {
+                self.waiting -= 1;
+                None
+            }
+            State::Ended(outcome) => Some(outcome),
         }
     }
 
@@ -226,17 +228,19 @@ impl Table {
             .filter(|slot| slot.turn == key.turn)
     }
 
-    fn finish(&mut self, at: u32, outcome: Outcome) -> Option<Option<Waker>> {
-        let slot = self.slots.get_mut(at as usize)?;
+    fn finish(&mut self, at: u32, outcome: Outcome) -> Result<Option<Waker>, Outcome> {
+        let Some(slot) = self.slots.get_mut(at as usize) else {
+            return Err(outcome);
+        };
         let State::Waits(waker) = &mut slot.state else {
-            return None;
+            return Err(outcome);
         };
         let waker = waker.take();
         slot.state = State::Ended(outcome);
         self.unthread(at);
         self.leave(at);
         self.waiting -= 1;
-        Some(waker)
+        Ok(waker)
     }
 
     /// Puts a slot that is in no list of a link into the one of `link`.
@@ -392,12 +396,12 @@ mod tests {
                         table.end_link(LinkId(link), late);
                         due = model.extract_if(.., |(_, _, on)| *on == Some(link)).collect();
                     }
-                    Step::Remove(at) if at < model.len() => table.remove(model.swap_remove(at).0),
+                    Step::Remove(at) if at < model.len() => drop(table.remove(model.swap_remove(at).0)),
                     Step::Reply(at) if at < model.len() => {
                         let (key, _, link) = model.swap_remove(at);
-                        prop_assert!(table.end(key, Some(LinkId(99)), Ok(Bytes::new().into())).is_none());
-                        prop_assert!(table.end(key, link.map(LinkId), Ok(Bytes::new().into())).is_some());
-                        prop_assert!(table.end(key, None, Ok(Bytes::new().into())).is_none());
+                        prop_assert!(table.end(key, Some(LinkId(99)), Ok(Bytes::new().into())).is_err());
+                        prop_assert!(table.end(key, link.map(LinkId), Ok(Bytes::new().into())).is_ok());
+                        prop_assert!(table.end(key, None, Ok(Bytes::new().into())).is_err());
                         table.set_link(key, LinkId(1));
                         prop_assert!(table.poll(key, Waker::noop()).is_ready());
                         prop_assert!(table.poll(key, Waker::noop()).is_pending());
@@ -447,7 +451,7 @@ mod tests {
         let begin = std::time::Instant::now();
         for at in 0..1_000_000_u64 {
             let (key, _) = table.insert(at / 1000, Some((LinkId(at % 4 + 5000), Waker::noop().clone())));
-            table.end(key, Some(LinkId(at % 4 + 5000)), Ok(Bytes::new().into()));
+            assert!(table.end(key, Some(LinkId(at % 4 + 5000)), Ok(Bytes::new().into())).is_ok());
             let _ = table.poll(key, Waker::noop());
         }
         println!("1,000,000 requests: {:?}", begin.elapsed());

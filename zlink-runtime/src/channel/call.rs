@@ -284,7 +284,10 @@ impl<Q: Message, R: Message> Future for RequestFuture<Q, R> {
         match self.running.poll(cx) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-            Poll::Ready(Ok(None)) => Poll::Pending,
+            Poll::Ready(Ok(None)) => {
+                let text = "the request ended as a send does";
+                Poll::Ready(Err(Error::unknown(ErrorKind::InternalFailure, text).into()))
+            }
             Poll::Ready(Ok(Some(reply))) => Poll::Ready(reply.message::<R>().map_err(|error| {
                 let text = format!("the reply is not what the method promises: {error}");
                 Error::unknown(ErrorKind::ProtocolError, text).into()

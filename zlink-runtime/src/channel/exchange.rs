@@ -49,6 +49,8 @@ pub(super) struct Exchange {
     waiting: Option<Waiting>,
     /// From its submission, where somebody traces.
     traced: Option<Box<Traced>>,
+    /// The version of the record of a Spot that it was sent by.
+    sent_by: u64,
 }
 
 enum Stage {
@@ -163,6 +165,7 @@ impl Exchange {
             stage: Stage::Start,
             waiting: None,
             traced: None,
+            sent_by: 0,
         }
     }
 

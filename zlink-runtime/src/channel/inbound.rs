@@ -182,6 +182,13 @@ impl Inbound {
             }
         }
         numbered.sort_unstable_by_key(|(number, _)| *number);
+        debug_assert!(
+            numbered
+                .iter()
+                .map(|(number, _)| *number)
+                .eq((0..).take(numbered.len()).map(Some)),
+            "what is handled and what is told of it come from one registration"
+        );
         Self {
             outbound: config.outbound,
             mesh: config.mesh,

@@ -4,10 +4,10 @@
 
 use std::any::Any;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
+use parking_lot::RwLock;
 use tokio::time::Instant;
 
 use crate::error::Error;
@@ -115,10 +115,8 @@ pub(crate) struct SpotTo {
     pub(crate) intent: Option<Intent>,
     /// Where it is, where that is not to be asked.
     pub(crate) fixed: Option<Found>,
-    /// The version of the record that the last call was sent by.
-    sent_by: AtomicU64,
-    /// The first of this ID that was found to be of this host. Where that is another by now, it is looked for each time.
-    here: OnceLock<Weak<dyn Here>>,
+    /// The last of this ID that was found to be of this host.
+    here: RwLock<Option<Weak<dyn Here>>>,
     /// The same way for calls that may activate it, in whatever mesh, once there was one.
     pub(super) activating: OnceLock<Arc<Way>>,
 }
@@ -137,22 +135,24 @@ impl SpotTo {
             id,
             intent,
             fixed: None,
-            sent_by: AtomicU64::new(0),
-            here: OnceLock::new(),
+            here: RwLock::default(),
             activating: OnceLock::new(),
         }
     }
 
     /// Where it is of this host, and plain to be called.
     pub(super) fn here(&self, outbound: &Outbound, asked: &Asked<'_>) -> Option<(Arc<dyn Here>, u32)> {
-        if let Some(here) = self.here.get().and_then(Weak::upgrade)
+        let last = self.here.read().as_ref().and_then(Weak::upgrade);
+        if let Some(here) = last
             && let Some(handler) = here.is_for(asked)
         {
             return Some((here, handler));
         }
-        let (here, handler) = outbound.objects()?.here(asked)?;
-        let _ = self.here.set(Arc::downgrade(&here));
-        Some((here, handler))
+        let found = outbound.objects()?.here(asked);
+        if let Some((here, _)) = &found {
+            *self.here.write() = Some(Arc::downgrade(here));
+        }
+        found
     }
 
     /// One that is there, and not to be looked for.
@@ -161,14 +161,6 @@ impl SpotTo {
             fixed: Some(found),
             ..Self::new(id, None)
         }
-    }
-
-    pub(super) fn sent_by(&self) -> u64 {
-        self.sent_by.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn is_sent_by(&self, version: u64) {
-        self.sent_by.store(version, Ordering::Relaxed);
     }
 }
 

@@ -299,9 +299,10 @@ impl<J: Job> Queue<J> {
         self.active == 0 && self.lifecycle.is_empty()
     }
 
-    /// Whether what is asked of an owner that ends or moves has come about: all has ended, or is at the boundary.
-    pub(super) fn is_at_rest(&self) -> bool {
-        self.at_boundary() && (self.phase != Phase::Open || self.closed.is_some() && self.is_empty())
+    /// Whether what is asked of an owner that ends or moves may have come about: all has ended, or is at the boundary. Whether
+    /// a barrier stands is for who asks: it may be theirs.
+    pub(super) fn may_be_at_rest(&self) -> bool {
+        self.is_quiet() && (self.phase != Phase::Open || self.closed.is_some() && self.is_empty())
     }
 
     /// Whether it is closed and all of it has ended.

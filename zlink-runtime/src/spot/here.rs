@@ -57,6 +57,9 @@ impl Inner {
     pub(super) fn is_here(&self, record: &SpotRecord, losses: u64, until: Instant) {
         let lease = self.fence.lease();
         if record.owner != lease.config().owner || lease.generation() != Some(record.lease) {
+            if let Some(object) = self.object(&record.id) {
+                object.route.forget(u64::MAX);
+            }
             return;
         }
         let Some(object) = self

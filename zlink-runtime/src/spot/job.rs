@@ -239,16 +239,19 @@ impl Job for SpotJob {
     type Turn = SpotRun;
 
     fn start(self, now: Instant) -> Option<SpotRun> {
-        let (object, running) = if self.object.spots.fence.is_open() {
-            let (object, started) = self.begin(now)?;
-            (object, Running::Started(started))
-        } else {
-            (self.object.clone(), Running::Waiting(Some(Box::new(self))))
-        };
+        let is_own = matches!(self.work, Work::Own(_));
+        if !self.object.spots.fence.is_open() {
+            return Some(SpotRun {
+                object: self.object.clone(),
+                running: Running::Waiting(Some(Box::new(self))),
+                was_asked: false,
+            });
+        }
+        let (object, started) = self.begin(now)?;
         Some(SpotRun {
             object,
-            running,
-            started: Some(now),
+            running: Running::Started(started),
+            was_asked: is_own,
         })
     }
 
@@ -344,15 +347,14 @@ enum Running {
 pub(crate) struct SpotRun {
     object: Arc<Object>,
     running: Running,
-    /// Until its first poll, which follows at once: it was asked then whether it may run, and what time it was.
-    started: Option<Instant>,
+    /// Until its first poll, which follows at once: whether it was asked a moment ago if it may run. What had to be decoded
+    /// meanwhile may have taken longer than a moment.
+    was_asked: bool,
 }
 
 impl execution::Turn for SpotRun {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let started = self.started.take();
-        let was_asked = started.is_some() && matches!(self.running, Running::Started(_));
-        if !was_asked && !self.object.spots.fence.may_run(cx) {
+        if !std::mem::take(&mut self.was_asked) && !self.object.spots.fence.may_run(cx) {
             return Poll::Pending;
         }
         if let Running::Waiting(job) = &mut self.running {
@@ -366,7 +368,7 @@ impl execution::Turn for SpotRun {
         };
         let poll = running.poll(cx);
         if poll.is_ready() && running.kind != Kind::Build {
-            self.object.has_worked(started.unwrap_or_else(crate::clock::now));
+            self.object.has_worked(crate::clock::now());
             if running.kind == Kind::First {
                 self.object.first_is_done();
             }

@@ -67,7 +67,7 @@ impl Exchange {
             now,
         };
         let (here, handler) = spot.here(&self.way.outbound, &asked)?;
-        spot.is_sent_by(here.version());
+        self.sent_by = here.version();
         if let Some(timeout) = self.timeout {
             self.deadline.get_or_insert(now + timeout);
         }

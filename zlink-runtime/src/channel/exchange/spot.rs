@@ -125,11 +125,11 @@ impl Exchange {
     ///
     /// # Errors
     /// Where the turn that calls would wait for itself.
-    pub(super) fn note_spot(&self, route: &Route) -> Result<(), Error> {
+    pub(super) fn note_spot(&mut self, route: &Route) -> Result<(), Error> {
         let (Target::Spot(spot), Route::Spot(there)) = (&self.way.target, route) else {
             return Ok(());
         };
-        spot.is_sent_by(there.1.version);
+        self.sent_by = there.1.version;
         if self.timeout.is_some() && route.is_own() {
             let objects = self.way.outbound.objects().ok_or_else(no_role)?;
             objects.may_wait_for(&spot.id)?;
@@ -145,7 +145,7 @@ impl Exchange {
             && error.execution() == Execution::NotExecuted
             && let Some(objects) = self.way.outbound.objects()
         {
-            objects.misled(&spot.id, spot.sent_by());
+            objects.misled(&spot.id, self.sent_by);
         }
     }
 }

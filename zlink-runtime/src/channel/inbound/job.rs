@@ -13,7 +13,6 @@ use crate::execution::{self, Abandoned, Job};
 use crate::id::Rid;
 use crate::message::CONTENT_TYPE;
 use crate::message::metadata::MetadataView;
-use crate::permit::Permit;
 use crate::transport::BoxFuture;
 use crate::wire::Span;
 
@@ -38,7 +37,7 @@ pub(crate) struct CallJob {
 
 /// A job is moved from hand to hand some ten times, and beyond this each of them is a call of `memcpy`.
 #[cfg(not(any(zlink_loom, zlink_shuttle)))]
-const _: () = assert!(size_of::<CallJob>() + size_of::<Option<Permit>>() <= 128);
+const _: () = assert!(size_of::<CallJob>() + size_of::<Option<crate::permit::Permit>>() <= 128);
 
 /// Who called, as far as anybody asks.
 pub(super) enum CalledBy {

@@ -33,6 +33,10 @@ pub(in crate::channel) enum Kind {
 pub(crate) struct OwnLines {
     permits: HostPermits,
     lines: [Line; 3],
+    /// Held while what was taken from a line goes to its node.
+    delivering: Mutex<()>,
+    /// Whether it is held.
+    delivers: AtomicBool,
     runtime: Handle,
 }
 
@@ -83,6 +87,8 @@ impl OwnLines {
                 crowded: AtomicBool::new(false),
                 state: Mutex::default(),
             }),
+            delivering: Mutex::default(),
+            delivers: AtomicBool::new(false),
             permits,
             runtime: Handle::current(),
         })
@@ -107,7 +113,7 @@ impl OwnLines {
             return None;
         }
         let line = self.line(kind);
-        if line.crowded.load(Ordering::Acquire) {
+        if line.crowded.load(Ordering::Acquire) || self.delivers.load(Ordering::Acquire) {
             return None;
         }
         line.source.try_one()
@@ -173,6 +179,9 @@ impl OwnLines {
                 return;
             };
             let first = self.line(kind).state.lock().waiting.pop_first();
+            // Its caller goes on once it hears of it. Whatever line that takes next, it comes behind.
+            let order = self.delivering.lock();
+            self.delivers.store(true, Ordering::Release);
             // Where nobody hears that it was taken, it was withdrawn a moment ago.
             if let Some((_, Waits { to, record, taken })) = first
                 && taken.send(()).is_ok()
@@ -183,6 +192,8 @@ impl OwnLines {
                     outcome = "failed", action = "drop"
                 );
             }
+            self.delivers.store(false, Ordering::Release);
+            drop(order);
             self.clear(kind);
         }
     }

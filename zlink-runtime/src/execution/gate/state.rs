@@ -157,7 +157,7 @@ impl<J: Job> State<J> {
 
     /// Wakes whoever waits for something that may have come true; outside the lock.
     pub(in crate::execution) fn waits(&mut self, at: u32) -> Vec<Waker> {
-        if self.waits.is_empty() || !self.queue(at).is_none_or(|queue| queue.is_at_rest()) {
+        if self.waits.is_empty() || !self.queue(at).is_none_or(|queue| queue.may_be_at_rest()) {
             return Vec::new();
         }
         std::mem::take(&mut self.waits)

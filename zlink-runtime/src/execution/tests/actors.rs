@@ -106,6 +106,8 @@ impl Actor {
                         };
                         assert_eq!(actor.member.join(seal, &to.unit, completes), Ok(()));
                     });
+                    // It waits for the end of this turn by now.
+                    tokio::task::yield_now().await;
                     Ended::Well
                 })
             })

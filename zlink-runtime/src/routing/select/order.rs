@@ -158,7 +158,7 @@ impl Cycle {
         self.picks.len() - self.prefix
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, not(any(zlink_loom, zlink_shuttle))))]
     pub(super) fn prefix_len(&self) -> usize {
         self.prefix
     }

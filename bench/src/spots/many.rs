@@ -27,7 +27,8 @@ async fn many(count: usize, effort: Effort) -> Result<(), Failure> {
     begin(&items, "item", count).await?;
     let took = begun.elapsed();
     let grown = before.grown()?;
-    running.is_all(count)?;
+    // Some of what made the last of them is still ending: far from one for each.
+    running.and_tasks(count / 100).is_all(count)?;
     let kept = records(&store).await?;
     let (row, each) = (format!("zlink, {} Spots", grouped(count)), 1.0 / count as f64);
     let beyond = |bytes: f64, kept: f64| bytes * each - kept - size_of::<Item>() as f64;

@@ -451,7 +451,11 @@ mod tests {
         let begin = std::time::Instant::now();
         for at in 0..1_000_000_u64 {
             let (key, _) = table.insert(at / 1000, Some((LinkId(at % 4 + 5000), Waker::noop().clone())));
-            assert!(table.end(key, Some(LinkId(at % 4 + 5000)), Ok(Bytes::new().into())).is_ok());
+            assert!(
+                table
+                    .end(key, Some(LinkId(at % 4 + 5000)), Ok(Bytes::new().into()))
+                    .is_ok()
+            );
             let _ = table.poll(key, Waker::noop());
         }
         println!("1,000,000 requests: {:?}", begin.elapsed());

@@ -156,10 +156,15 @@ fn is_held(file: &Connection) -> bool {
     true
 }
 
-/// Stops `node` in the middle of a transaction.
+/// Stops `node` in the middle of a transaction. When after the order that begins is the machine's affair, so each round looks
+/// for it a little later than the one before.
 fn stop_while_it_writes(node: &mut Node, file: &Connection) -> Duration {
-    for round in 0..1_000 {
+    for round in 0..2_000 {
         node.begin(&format!("create scratch-{round} x"));
+        let aim = Instant::now() + Duration::from_micros(10 * (round % 200));
+        while Instant::now() < aim {
+            std::hint::spin_loop();
+        }
         let stopped = node.stop();
         if is_held(file) {
             return stopped;

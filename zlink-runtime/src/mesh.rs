@@ -33,7 +33,7 @@ pub(crate) use descriptor::{claim, record as published};
 pub(crate) use discovery::Discovery;
 pub(crate) use flow::ReceiveFlow;
 pub use info::ObjectRole;
-pub(crate) use info::{Hashed, NodeInfo, NodeState, OperationId, Operations, Scope};
+pub(crate) use info::{Hashed, NodeInfo, OperationId, Operations, Scope};
 pub(crate) use links::{Links, LinksConfig, Lookup, WeakLinks};
 pub(crate) use objects::ObjectServer;
 pub(crate) use peer::PeerLink;

@@ -15,8 +15,13 @@ from zlink_generated import interop
 from zlink_generated.interop import Answer, Bounded, InteropClient, Mood, Order
 from zlink_generated.zlink import ArgumentError, CallError, ErrorKind, Execution, Timestamp, UnknownMember, encode
 
-from .kit import PATIENCE, Case, hold
+from .kit import PATIENCE, Case, Host, hold
 from .values import value
+
+
+def asks(client: InteropClient, numbers: range) -> list[asyncio.Task[Answer]]:
+    """Calls that are held, all at once."""
+    return [asyncio.create_task(client.ask(hold(number), timeout=PATIENCE)) for number in numbers]
 
 
 class Data(Case):
@@ -260,21 +265,22 @@ class Pressure(Case):
         await self.until("it is heard", lambda: client.servers()[0].weight == 0)
         self.assertEqual({(await client.ask(Order())).who for _ in range(10)}, {"two"})
 
+    async def full(self, host: Host, client: InteropClient) -> list[asyncio.Task[Answer]]:
+        """As many calls as handlers run at once, 256, all held."""
+        # Few at a time, so that no pause is asked for, and over again, before all handlers hold: then it lasts.
+        calls: list[asyncio.Task[Answer]] = []
+        for number in range(0, 256, 4):
+            calls += asks(client, range(number, number + 4))
+            await self.until("they hold", lambda: len(host.seen()) == len(calls))
+        return calls
+
     async def test_a_saturated_host_pauses_its_clients_and_loses_nothing(self) -> None:
         # 256 handlers run at once; ten more calls may wait.
         host = self.host(jobs=10)
         client = await self.client(host.endpoint)
-        calls: list[asyncio.Task[Answer]] = []
-
-        def ask(numbers: range) -> None:
-            calls.extend(asyncio.create_task(client.ask(hold(number), timeout=PATIENCE)) for number in numbers)
-
-        # Few at a time, so that no pause is asked for, and over again, before all handlers hold: then it lasts.
-        for number in range(0, 256, 4):
-            ask(range(number, number + 4))
-            await self.until("they hold", lambda: len(host.seen()) == len(calls))
+        calls = await self.full(host, client)
         self.assertFalse(client.servers()[0].paused)
-        ask(range(256, 600))
+        calls += asks(client, range(256, 600))
         await self.until("it asks for a pause", lambda: client.servers()[0].paused)
         late = asyncio.create_task(client.ask(Order(number=1000), timeout=PATIENCE))
         told = asyncio.create_task(client.tell(Order(number=1001)))
@@ -292,17 +298,10 @@ class Pressure(Case):
     async def test_a_host_that_is_full_and_restarts_is_given_nothing_twice(self) -> None:
         host = self.host(jobs=10)
         client = await self.client(host.endpoint)
-        calls: list[asyncio.Task[Answer]] = []
-
-        def ask(numbers: range) -> None:
-            calls.extend(asyncio.create_task(client.ask(hold(number), timeout=PATIENCE)) for number in numbers)
-
-        for number in range(0, 256, 4):
-            ask(range(number, number + 4))
-            await self.until("they hold", lambda: len(host.seen()) == len(calls))
-        ask(range(256, 400))
+        calls = await self.full(host, client)
+        calls += asks(client, range(256, 400))
         await self.until("it asks for a pause", lambda: client.servers()[0].paused)
-        ask(range(400, 600))
+        calls += asks(client, range(400, 600))
         host.kill()
         later = self.host(endpoint=host.endpoint, name="later")
         later.tell("release")

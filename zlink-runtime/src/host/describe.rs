@@ -4,7 +4,7 @@
 use crate::channel::{ChannelServer, operations};
 use crate::id::{ChannelName, Generation, MAX_ID_BYTES, MeshName, Rid};
 use crate::limit::{DESCRIPTOR_BYTES, LEAST_MESSAGE_BYTES, MAX_WEIGHT, PAYLOAD_BYTES};
-use crate::mesh::{NodeInfo, NodeState, ObjectRole, ObjectServer, Scope};
+use crate::mesh::{NodeInfo, Scope};
 use crate::message::codec;
 use crate::random::Random;
 
@@ -27,21 +27,18 @@ pub(super) fn mesh(
     mistakes: &mut Mistakes,
 ) -> Option<NodeInfo> {
     let identified = name.is_some() && rid.is_some();
+    let scope = Scope::Mesh(name.unwrap_or(NAMELESS));
+    let rid = rid.or_else(|| Rid::drawn("node", random).ok())?;
     let info = NodeInfo {
-        scope: Scope::Mesh(name.unwrap_or(NAMELESS)),
-        rid: rid.or_else(|| Rid::drawn("node", random).ok())?,
-        generation: Generation::drawn(random),
-        revision: 1,
         role: mesh.role,
         channels: weights(&mesh.servers),
-        endpoint: String::new(),
         security_identity: identity(&mesh.socket),
         max_message: mesh.socket.max_message.max(LEAST_MESSAGE_BYTES),
-        state: NodeState::Serving,
         operations: mistakes
             .check(place, operations(&mesh.servers, &mesh.node))
             .unwrap_or_default(),
         objects: mesh.objects.published(),
+        ..NodeInfo::begun(scope, rid, Generation::drawn(random))
     };
     check(place, &info, mistakes);
     identified.then_some(info)
@@ -56,22 +53,16 @@ pub(super) fn channel(
     mistakes: &mut Mistakes,
 ) -> (Option<NodeInfo>, Option<NodeInfo>) {
     let mut side = |scope: Scope, prefix: &str, servers: &[ChannelServer]| {
+        let rid = mistakes.check(place, Rid::drawn(prefix, random))?;
         let info = NodeInfo {
-            scope,
-            rid: mistakes.check(place, Rid::drawn(prefix, random))?,
-            generation: Generation::drawn(random),
-            revision: 1,
-            role: ObjectRole::None,
             channels: weights(servers),
-            endpoint: String::new(),
             security_identity: identity(&channel.socket),
             max_message: match channel.socket.max_message {
                 0 => PAYLOAD_BYTES,
                 set => set.max(LEAST_MESSAGE_BYTES),
             },
-            state: NodeState::Serving,
             operations: mistakes.check(place, operations(servers, &[])).unwrap_or_default(),
-            objects: ObjectServer::default(),
+            ..NodeInfo::begun(scope, rid, Generation::drawn(random))
         };
         check(place, &info, mistakes);
         Some(info)

@@ -3,7 +3,9 @@
 use std::fmt;
 
 use crate::id::{ChannelName, Generation, MAX_ID_BYTES, MeshName, PacketName, Rid, text_hash};
-use crate::limit::{DESCRIPTOR_CHANNELS, DESCRIPTOR_OPERATIONS, ENDPOINT_BYTES, LEAST_MESSAGE_BYTES, MAX_WEIGHT};
+use crate::limit::{
+    DESCRIPTOR_CHANNELS, DESCRIPTOR_OPERATIONS, ENDPOINT_BYTES, LEAST_MESSAGE_BYTES, MAX_WEIGHT, PAYLOAD_BYTES,
+};
 use crate::message::codec;
 use crate::wire::{self, RecordKind};
 
@@ -201,6 +203,24 @@ impl Refusal {
 }
 
 impl NodeInfo {
+    /// One that a host begins with: it serves, and has nothing yet.
+    pub(crate) fn begun(scope: Scope, rid: Rid, generation: Generation) -> Self {
+        Self {
+            scope,
+            rid,
+            generation,
+            revision: 1,
+            role: ObjectRole::None,
+            channels: Vec::new(),
+            endpoint: String::new(),
+            security_identity: String::new(),
+            max_message: PAYLOAD_BYTES,
+            state: NodeState::Serving,
+            operations: Operations::default(),
+            objects: ObjectServer::default(),
+        }
+    }
+
     /// What this side sends as its hello or admit.
     pub(crate) fn to_wire(&self) -> wire::Hello {
         wire::Hello {

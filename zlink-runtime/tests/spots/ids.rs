@@ -37,7 +37,7 @@ const AWKWARD: [&str; 20] = [
 ];
 
 /// These, and some as long as an ID can be: of one byte a letter, of four, of three as composed and as not.
-fn ids() -> Vec<String> {
+pub(crate) fn ids() -> Vec<String> {
     let (long, wide) = ("x".repeat(255), format!("{}abc", "\u{1f3e0}".repeat(63)));
     let (composed, apart) = (
         format!("{}\u{e9}", "a".repeat(253)),

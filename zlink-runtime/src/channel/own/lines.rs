@@ -194,7 +194,6 @@ impl OwnLines {
             }
             self.delivers.store(false, Ordering::Release);
             drop(order);
-            self.clear(kind);
         }
     }
 
@@ -208,15 +207,6 @@ impl OwnLines {
             at.crowded.store(false, Ordering::Release);
         }
         is_empty
-    }
-
-    /// What was taken is where it was to be. Until then nobody passes it: what its caller sends next comes behind it.
-    fn clear(&self, kind: Kind) {
-        let at = self.line(kind);
-        let line = at.state.lock();
-        if line.waiting.is_empty() {
-            at.crowded.store(false, Ordering::Release);
-        }
     }
 }
 

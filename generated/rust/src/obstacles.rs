@@ -7034,4 +7034,22 @@ impl ResultSpotClient {
     }
 }
 
+// The fanout `obstacles` is part of the contract; nothing is generated for it yet.
+
+// The fanout `type` is part of the contract; nothing is generated for it yet.
+
+// The fanout `Self` is part of the contract; nothing is generated for it yet.
+
+// The fanout `publisher` is part of the contract; nothing is generated for it yet.
+
+// The fanout `subscriber` is part of the contract; nothing is generated for it yet.
+
+// The fanout `foo-bar` is part of the contract; nothing is generated for it yet.
+
+// The fanout `foo_bar` is part of the contract; nothing is generated for it yet.
+
+// The fanout `FooBar` is part of the contract; nothing is generated for it yet.
+
+// The fanout `result` is part of the contract; nothing is generated for it yet.
+
 // The Actors `result` are part of the contract; nothing is generated for them yet.

@@ -287,3 +287,5 @@ impl AdminClient {
         self.route.request(const { rt::Method::request("test.every_type.admin.drain", rt::Some(3600000)) }, request)
     }
 }
+
+// The fanout `happenings` is part of the contract; nothing is generated for it yet.

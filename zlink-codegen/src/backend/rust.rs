@@ -131,7 +131,7 @@ struct Context<'a> {
 impl<'a> Context<'a> {
     fn is_empty(&self, it: &Namespace) -> bool {
         let types = it.enums.len() + it.structs.len() + it.unions.len() + it.messages.len();
-        types + it.metadata.len() + it.services.len() + it.spots.len() + it.actors.len() == 0
+        types + it.metadata.len() + it.services.len() + it.fanouts.len() + it.spots.len() + it.actors.len() == 0
     }
 
     fn items(&mut self, namespace: &Namespace) {
@@ -156,6 +156,13 @@ impl<'a> Context<'a> {
         }
         for (it, names) in namespace.spots.iter().zip(&names.spots) {
             self.spot(it, names);
+        }
+        for it in &namespace.fanouts {
+            self.text.line("");
+            self.text.line(format_args!(
+                "// The fanout `{}` is part of the contract; nothing is generated for it yet.",
+                it.name
+            ));
         }
         for it in &namespace.actors {
             self.text.line("");

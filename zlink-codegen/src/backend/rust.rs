@@ -1,4 +1,4 @@
-//! Rust: owned types and their FlatBuffers codecs, handler traits, servers and clients, Spots and their factories.
+//! Rust: owned types and their FlatBuffers codecs, handler traits, servers and clients, fanouts, Spots and their factories.
 //!
 //! What it writes names nothing but `super::` (imported namespaces) and the runtime it was given: no prelude name, so
 //! that a schema may call its messages `Result`, `Option` or `String`. It is written as text, by hand: build scripts
@@ -6,6 +6,7 @@
 
 mod data;
 mod doc;
+mod fanout;
 mod graph;
 mod names;
 mod service;
@@ -157,12 +158,8 @@ impl<'a> Context<'a> {
         for (it, names) in namespace.spots.iter().zip(&names.spots) {
             self.spot(it, names);
         }
-        for it in &namespace.fanouts {
-            self.text.line("");
-            self.text.line(format_args!(
-                "// The fanout `{}` is part of the contract; nothing is generated for it yet.",
-                it.name
-            ));
+        for (it, names) in namespace.fanouts.iter().zip(&names.fanouts) {
+            self.fanout(it, names);
         }
         for it in &namespace.actors {
             self.text.line("");

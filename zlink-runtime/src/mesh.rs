@@ -29,6 +29,7 @@ mod sink;
 mod table;
 mod upkeep;
 
+pub(crate) use backoff::Backoff;
 pub(crate) use descriptor::{claim, record as published};
 pub(crate) use discovery::Discovery;
 pub(crate) use flow::ReceiveFlow;

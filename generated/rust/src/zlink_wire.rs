@@ -52,6 +52,8 @@ rt::enumeration! {
         SpotClose = 23,
         /// One way, to all Spots of a node that subscribe. Head: `SendHead`; before the payload stands the topic. Between nodes only.
         SpotPublish = 24,
+        /// One way, to all that subscribe to a fanout. Head: `SendHead`, with names as text. Never on a link: it is the second frame of a message whose first is the topic.
+        FanoutEvent = 25,
         /// The one terminal of a request. Head: `ReplyHead`.
         Reply = 32,
     }

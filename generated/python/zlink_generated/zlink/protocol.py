@@ -53,6 +53,8 @@ class RecordKind(_z.enum.IntEnum):
     """Asks a node to close a User Spot of its own. Head: `RequestHead`. Payload: `SpotClose`; the reply's: `SpotClosed`. Between nodes only."""
     SPOT_PUBLISH = 24
     """One way, to all Spots of a node that subscribe. Head: `SendHead`; before the payload stands the topic. Between nodes only."""
+    FANOUT_EVENT = 25
+    """One way, to all that subscribe to a fanout. Head: `SendHead`, with names as text. Never on a link: it is the second frame of a message whose first is the topic."""
     REPLY = 32
     """The one terminal of a request. Head: `ReplyHead`."""
 

@@ -1,0 +1,13 @@
+//! Classic fanout through the public surface only: publishers and subscribers on a simulated network in virtual time, and
+//! peers that say whatever a test wants.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
+
+mod kit;
+
+mod alive;
+mod around;
+mod hostile;
+mod publish;
+mod start;
+mod subscribe;

@@ -247,6 +247,7 @@ ear! {
     r#fn r#type option clone_2 core channel foo_bar_4 x try_into_2 subscriber;
 }
 
+/// REQ: CH-802, CH-905
 #[tokio::test(start_paused = true)]
 async fn events_of_every_name_come_where_they_are_named_to() -> Result<(), Box<dyn std::error::Error>> {
     let cluster = Cluster::new(1);

@@ -7,6 +7,7 @@ mod kit;
 
 mod alive;
 mod around;
+mod find;
 mod hostile;
 mod publish;
 mod start;

@@ -9,6 +9,7 @@ mod alive;
 mod around;
 mod find;
 mod hostile;
+mod interop;
 mod publish;
 mod start;
 mod subscribe;

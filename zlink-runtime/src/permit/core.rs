@@ -443,6 +443,14 @@ impl Core {
     }
 }
 
+#[cfg(test)]
+impl Core {
+    /// What was granted to the one that waited there and has not come for it yet.
+    pub(super) fn granted(&self, place: Ticket) -> Option<Granted> {
+        lock(&self.slow).granted.get(&place).copied()
+    }
+}
+
 impl Slow {
     /// Whom to wake when the flow changes; the one before, to drop outside the lock.
     fn set_watcher(&mut self, key: usize, waker: &Waker) -> Option<Waker> {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -33,10 +33,6 @@ pub(in crate::channel) enum Kind {
 pub(crate) struct OwnLines {
     permits: HostPermits,
     lines: [Line; 3],
-    /// Held while what was taken from a line goes to its node.
-    delivering: Mutex<()>,
-    /// Whether it is held.
-    delivers: AtomicBool,
     runtime: Handle,
 }
 
@@ -60,7 +56,34 @@ struct State {
 struct Waits {
     to: Arc<OwnPeer>,
     record: Bytes,
-    taken: oneshot::Sender<()>,
+    claim: Claim,
+    delivered: oneshot::Sender<Result<(), Refused>>,
+}
+
+/// How the wait of a record ends, once and for all: it is taken, or it is withdrawn.
+#[derive(Clone, Debug, Default)]
+pub(in crate::channel) struct Claim(Arc<AtomicU8>);
+
+impl Claim {
+    const WAITS: u8 = 0;
+    const TAKEN: u8 = 1;
+    const WITHDRAWN: u8 = 2;
+
+    fn end(&self, how: u8) -> bool {
+        let ended = self
+            .0
+            .compare_exchange(Self::WAITS, how, Ordering::AcqRel, Ordering::Acquire);
+        ended.map_or_else(|before| before == how, |_| true)
+    }
+
+    /// Whether nobody gets it from here on. Where not, its node has it, or gets it at this moment.
+    pub(in crate::channel) fn withdraw(&self) -> bool {
+        self.end(Self::WITHDRAWN)
+    }
+
+    fn take(&self) -> bool {
+        self.end(Self::TAKEN)
+    }
 }
 
 /// A place in a line; dropping it withdraws the record.
@@ -68,10 +91,12 @@ struct Place {
     lines: Arc<OwnLines>,
     kind: Kind,
     number: u64,
+    claim: Claim,
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
+        self.claim.withdraw();
         let waits = self.lines.line(self.kind).state.lock().waiting.remove(&self.number);
         drop(waits);
     }
@@ -87,8 +112,6 @@ impl OwnLines {
                 crowded: AtomicBool::new(false),
                 state: Mutex::default(),
             }),
-            delivering: Mutex::default(),
-            delivers: AtomicBool::new(false),
             permits,
             runtime: Handle::current(),
         })
@@ -113,21 +136,22 @@ impl OwnLines {
             return None;
         }
         let line = self.line(kind);
-        if line.crowded.load(Ordering::Acquire) || self.delivers.load(Ordering::Acquire) {
+        if line.crowded.load(Ordering::Acquire) {
             return None;
         }
         line.source.try_one()
     }
 
     /// Waits for a permit, behind those that wait already; then the record is with the node. Dropping the future withdraws
-    /// it for good.
+    /// it for good, unless it is taken by then, which the claim tells.
     pub(super) fn send(
         self: &Arc<Self>,
         kind: Kind,
         to: Arc<OwnPeer>,
         record: Bytes,
-    ) -> impl Future<Output = Result<(), Refused>> + Send + use<> {
-        let (tell, taken) = oneshot::channel();
+    ) -> (impl Future<Output = Result<(), Refused>> + Send + use<>, Claim) {
+        let (tell, delivered) = oneshot::channel();
+        let claim = Claim::default();
         let at = self.line(kind);
         let mut line = at.state.lock();
         at.crowded.store(true, Ordering::Release);
@@ -136,20 +160,27 @@ impl OwnLines {
         let waits = Waits {
             to,
             record,
-            taken: tell,
+            claim: claim.clone(),
+            delivered: tell,
         };
         line.waiting.insert(number, waits);
         let served = std::mem::replace(&mut line.served, true);
         drop(line);
         let lines = self.clone();
-        let place = Place { lines, kind, number };
+        let place = Place {
+            lines,
+            kind,
+            number,
+            claim: claim.clone(),
+        };
         if !served {
             self.runtime.spawn(self.clone().serve(kind));
         }
-        async move {
+        let delivery = async move {
             let _place = place;
-            taken.await.map_err(|_| Refused::Closed)
-        }
+            delivered.await.unwrap_or(Err(Refused::Closed))
+        };
+        (delivery, claim)
     }
 
     /// Takes a permit for each that waits, until nobody does.
@@ -179,21 +210,13 @@ impl OwnLines {
                 return;
             };
             let first = self.line(kind).state.lock().waiting.pop_first();
-            // Its caller goes on once it hears of it. Whatever line that takes next, it comes behind.
-            let order = self.delivering.lock();
-            self.delivers.store(true, Ordering::Release);
-            // Where nobody hears that it was taken, it was withdrawn a moment ago.
-            if let Some((_, Waits { to, record, taken })) = first
-                && taken.send(()).is_ok()
-                && let Err(refused) = to.deliver(record, permit)
+            if let Some((_, waits)) = first
+                && waits.claim.take()
             {
-                tracing::debug!(
-                    target: "zlink::dispatch", event_id = "zlink.dispatch_error", %refused, reason = "shutdown",
-                    outcome = "failed", action = "drop"
-                );
+                // Its caller hears of it only then, so that whatever it sends next comes behind.
+                let delivered = waits.to.deliver(waits.record, permit);
+                let _ = waits.delivered.send(delivered);
             }
-            self.delivers.store(false, Ordering::Release);
-            drop(order);
         }
     }
 

@@ -433,9 +433,7 @@ pub(crate) enum Placement {
     Remote,
 }
 
-pub(crate) const PLACEMENTS: [Placement; 2] = [Placement::Local, Placement::Remote];
-
-/// What the nodes of a test share. Faults are for memory alone.
+/// What the nodes of a test share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Provider {
     Memory,
@@ -464,6 +462,9 @@ pub(crate) const EVERYWHERE: [Place; 6] = [
     Place(Placement::Local, Provider::Redis),
     Place(Placement::Remote, Provider::Redis),
 ];
+
+/// What only makes sense within one node, on each store.
+pub(crate) const LOCAL: [Place; 3] = [EVERYWHERE[0], EVERYWHERE[2], EVERYWHERE[4]];
 
 /// What only makes sense between two nodes, on each store.
 pub(crate) const REMOTE: [Place; 3] = [EVERYWHERE[1], EVERYWHERE[3], EVERYWHERE[5]];

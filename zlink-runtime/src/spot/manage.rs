@@ -23,6 +23,7 @@ use crate::message::codec;
 use crate::transport::BoxFuture;
 use crate::wire::{self, Control, RecordKind, SpotOutcome};
 
+use super::controls::UnderWay;
 use super::factory::{Made, MakeError};
 use super::find::{check_new, failed};
 use super::job::SpotJob;
@@ -211,13 +212,22 @@ impl Inner {
     /// Answers what a node is asked to do with its Spots.
     pub(super) fn control(
         self: &Arc<Self>,
-        mesh: MeshName,
+        (mesh, source): (MeshName, Rid),
         record: Bytes,
         control: Control,
         reply: Option<ReplyTo>,
         at: Instant,
     ) {
         let Some(reply) = reply else { return };
+        let is_own = self.home(&mesh).is_some_and(|home| home.rid == source);
+        let Some(under_way) = self.controls.begin((mesh.clone(), source)) else {
+            let kind = match is_own {
+                true => ErrorKind::CapacityExceeded,
+                false => ErrorKind::Unavailable,
+            };
+            let text = "this node makes and closes as many Spots for its caller as it does at once";
+            return reply.fail(&Error::not_executed(kind, text));
+        };
         let deadline = deadline(at, control.timeout_ms);
         let payload = control.payload.of(&record);
         let begun = match control.kind {
@@ -225,7 +235,7 @@ impl Inner {
             _ => self.begin_close_by(&mesh, payload),
         };
         match begun {
-            Ok(Asked::Create(object, build)) => self.create(object, *build, reply),
+            Ok(Asked::Create(object, build)) => self.create(object, *build, reply, under_way),
             Ok(Asked::Close(object)) => {
                 let spots = self.clone();
                 self.runtime.spawn(async move {
@@ -236,6 +246,7 @@ impl Inner {
                             .finish_close(object, CloseReason::ExplicitClose, None)
                             .await;
                     }
+                    drop(under_way);
                     spots.answer(reply, wire::SpotClosed { closed });
                 });
             }
@@ -296,7 +307,7 @@ impl Inner {
         Ok(Asked::Create(object, Box::new(cause)))
     }
 
-    fn create(self: &Arc<Self>, object: Arc<Object>, cause: Cause, reply: ReplyTo) {
+    fn create(self: &Arc<Self>, object: Arc<Object>, cause: Cause, reply: ReplyTo, under_way: UnderWay) {
         let mut table = self.table.lock();
         if table.contains_key(&object.id) {
             drop(table);
@@ -305,7 +316,9 @@ impl Inner {
         }
         let (spots, making) = (self.clone(), object.clone());
         let build: BoxFuture<'static, ()> = Box::pin(async move {
-            let answer = match spots.build(&making, cause).await {
+            let built = spots.build(&making, cause).await;
+            drop(under_way);
+            let answer = match built {
                 Outcome::Ready(record, reply) => {
                     spots.opened(&making, &record);
                     created(SpotOutcome::Created, Some(&record), reply)

@@ -123,6 +123,59 @@ async fn every_job_of_a_room_has_a_permit_until_it_starts() -> Tested {
     Ok(())
 }
 
+/// What makes and closes Spots holds no permit, and is bounded all the same: for each node that asks, and beside what it sends.
+///
+/// REQ: SP-121, SP-120, ERR-503, ERR-504
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_creations_is_refused_and_holds_nobody_else_up() -> Tested {
+    /// As many as one node may have under way at another.
+    const MOST: usize = 1024;
+    for (place, refused) in [
+        (EVERYWHERE[0], ErrorKind::CapacityExceeded),
+        (EVERYWHERE[1], ErrorKind::Unavailable),
+    ] {
+        let (cluster, world, host) = placed(place, 125).await?;
+        calls(&cluster, "stranger");
+        cluster.start("stranger").await?;
+        cluster.advance(3 * SECOND).await;
+        let (one, spot) = room(&host, "one", "x").await?;
+        world.holds("create");
+        let creates =
+            |host: &Host| tokio::spawn(room_spots(host).create(text("x")).timeout(600 * SECOND).into_future());
+        let making: Vec<_> = (0..MOST).map(|_| creates(&host)).collect();
+        cluster.advance(10 * SECOND).await;
+        assert_eq!(world.count("held in create"), MOST);
+        let told = creates(&host).await?.unwrap_err();
+        assert_eq!(
+            (told.kind(), told.execution()),
+            (Some(refused), Execution::NotExecuted),
+            "{told}"
+        );
+        let told = room_spots(&host).close(&spot).await.unwrap_err();
+        assert_eq!(
+            (told.kind(), told.execution()),
+            (Some(refused), Execution::NotExecuted),
+            "{told}"
+        );
+        assert_eq!(look(&one, "lines").await?, "x", "what is sent does not wait for it");
+        let other = creates(&cluster.host("stranger"));
+        world.open_build(MOST + 2);
+        other.await??;
+        for made in making {
+            made.await??;
+        }
+        creates(&host).await??;
+        assert!(room_spots(&host).close(&spot).await?);
+        assert_eq!(
+            world.count("create "),
+            MOST + 3,
+            "{place:?}: what was refused was not begun"
+        );
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
 /// REQ: SP-054
 #[tokio::test(start_paused = true)]
 async fn a_send_that_finds_no_room_in_its_time_is_never_delivered() -> Tested {

@@ -43,7 +43,8 @@ pub(super) struct Cause {
 
 /// How the making of a Spot ended.
 pub(super) enum Outcome {
-    Ready(SpotRecord, Vec<u8>),
+    /// With its reply, and how often the store had lost records before it was written.
+    Ready(SpotRecord, Vec<u8>, u64),
     Rejected(Vec<u8>),
     /// Somebody else has the ID, or makes a Spot of it.
     Lost(SpotRecord),
@@ -136,12 +137,13 @@ impl Inner {
             Ok(Ok(Made::Accepted(cell, reply))) => {
                 object.has_state(cell);
                 let terminal = terminal(CreationOutcome::Created, &reply);
+                let losses = self.losses();
                 match self.authority.commit(reservation, terminal).await {
                     Ok(record) => {
                         if record.blob.is_none() {
                             self.unpointed(blob);
                         }
-                        Outcome::Ready(record, reply)
+                        Outcome::Ready(record, reply, losses)
                     }
                     Err(error) => Outcome::Failed(failed(&error)),
                 }
@@ -195,10 +197,10 @@ impl Inner {
     }
 
     /// It was made: it may be found from here on.
-    pub(super) fn opened(&self, object: &Arc<Object>, record: &SpotRecord) {
+    pub(super) fn opened(&self, object: &Arc<Object>, record: &SpotRecord, losses: u64) {
         object.is_ready(record.clone());
         object.watch_blob();
-        self.remember(record);
+        self.remember(record, losses);
         self.subscribers.add(object);
         tracing::debug!(target: "zlink::spot", event_id = "zlink.spot.ready", spot = %object.id, generation = record.generation.get());
     }
@@ -319,8 +321,8 @@ impl Inner {
             let built = spots.build(&making, cause).await;
             drop(under_way);
             let answer = match built {
-                Outcome::Ready(record, reply) => {
-                    spots.opened(&making, &record);
+                Outcome::Ready(record, reply, losses) => {
+                    spots.opened(&making, &record, losses);
                     created(SpotOutcome::Created, Some(&record), reply)
                 }
                 other => {
@@ -482,8 +484,8 @@ impl Spots {
             let (spots, making) = (self.0.clone(), object.clone());
             let build: BoxFuture<'static, ()> = Box::pin(async move {
                 let ended = match spots.build(&making, cause).await {
-                    Outcome::Ready(record, _) => {
-                        spots.opened(&making, &record);
+                    Outcome::Ready(record, _, losses) => {
+                        spots.opened(&making, &record, losses);
                         Ok(())
                     }
                     Outcome::Lost(_) => Err("its ID is taken".to_owned()),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use zlink_runtime::error::{CallError, ErrorKind, Execution};
+use zlink_runtime::location::{Fault, Operation};
 use zlink_runtime::prelude::*;
 use zlink_runtime::rt::SpotRef;
 use zlink_runtime::testing::Cluster;
@@ -240,6 +241,49 @@ async fn a_send_goes_by_what_is_known_while_the_store_is_down_and_is_refused_aft
             assert_eq!(look(&one, "lines").await?, "x,known,again", "{cut:?}");
             cluster.shutdown().await?;
         }
+    }
+    Ok(())
+}
+
+/// A store that has lost records may have lost that of any Spot: nothing that was found before counts.
+///
+/// REQ: RT-005, LS-067
+#[tokio::test(start_paused = true)]
+async fn what_was_found_before_a_loss_is_asked_for_anew() -> Tested {
+    for place in EVERYWHERE {
+        let (cluster, _, host) = placed(place, 180).await?;
+        let caller = match place.0 {
+            Placement::Local => "owner",
+            Placement::Remote => "caller",
+        };
+        let faults = cluster.store_faults(caller);
+        let (one, _) = room(&host, "one", "x").await?;
+        let is_known = async || {
+            faults.cut();
+            let known = look(&one, "lines").await;
+            faults.heal();
+            known.is_ok()
+        };
+        look(&one, "lines").await?;
+        assert!(is_known().await, "{place:?}");
+        faults.every(Operation::Read, Fault::Lost);
+        look(&room_spots(&host).of("other"), "lines").await.unwrap_err();
+        faults.heal();
+        assert!(!is_known().await, "{place:?}");
+
+        // Nor does what was read before, and comes after.
+        faults.every(Operation::Read, Fault::DelayAnswer(SECOND));
+        let looking = tokio::spawn(one.look(text("lines")).into_future());
+        cluster.advance(SECOND / 4).await;
+        faults.heal();
+        faults.every(Operation::Read, Fault::Lost);
+        look(&room_spots(&host).of("other"), "lines").await.unwrap_err();
+        faults.heal();
+        assert_eq!(looking.await??.text, "x");
+        assert!(!is_known().await, "{place:?}: found before the loss");
+        look(&one, "lines").await?;
+        assert!(is_known().await, "{place:?}");
+        cluster.shutdown().await?;
     }
     Ok(())
 }

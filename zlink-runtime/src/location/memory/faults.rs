@@ -59,6 +59,8 @@ pub enum Fault {
     DelayAnswer(Duration),
     /// It is not done; the store is unavailable.
     Error,
+    /// It is not done; the store is found to have lost records.
+    Lost,
     /// It is done, but the answer is lost: its outcome is unknown, or, where it changes nothing, the store seems
     /// unavailable.
     LostAnswer,
@@ -80,7 +82,7 @@ impl Fault {
             Fault::Delay(span) => Fault::Delay(draw(span)),
             Fault::DelayAnswer(span) => Fault::DelayAnswer(draw(span)),
             Fault::LateWrite(span) => Fault::LateWrite(draw(span)),
-            Fault::Error | Fault::LostAnswer | Fault::Stale => self,
+            Fault::Error | Fault::Lost | Fault::LostAnswer | Fault::Stale => self,
         }
     }
 }
@@ -162,6 +164,7 @@ impl Faults {
         match fault {
             Some(Fault::Delay(span)) => tokio::time::sleep(span).await,
             Some(Fault::Error) => return Err(StoreError::Unavailable("a test wanted it so".to_owned())),
+            Some(Fault::Lost) => return Err(StoreError::Lost("a test wanted it so".to_owned())),
             Some(Fault::LateWrite(_)) if operation != Operation::Write => return Err(operation.lost()),
             _ => {}
         }

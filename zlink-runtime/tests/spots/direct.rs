@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use zlink_runtime::error::{ErrorKind, Execution};
-use zlink_runtime::location::Operation;
+use zlink_runtime::location::{Fault, Operation};
 
 use crate::arena::*;
 use crate::kit::*;
@@ -152,6 +152,46 @@ async fn a_request_ends_at_its_deadline_wherever_it_is() -> Tested {
             "x",
             "both have one end, and the room serves"
         );
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// The look for its owner and its handler have one time together.
+///
+/// REQ: SP-055, MSG-107
+#[tokio::test(start_paused = true)]
+async fn what_the_look_for_a_room_takes_its_handler_has_not() -> Tested {
+    const LIMIT: Duration = Duration::from_secs(2);
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed(place, 31).await?;
+        let (one, _) = room(&host, "one", "x").await?;
+        // So that it is looked for again.
+        cluster.advance(Duration::from_secs(16)).await;
+        let faults = cluster.store_faults(if place.0 == Placement::Local { "owner" } else { "caller" });
+        let slow = Fault::DelayAnswer(Duration::from_millis(700));
+        faults.every(Operation::Read, slow);
+        let began = tokio::time::Instant::now();
+        let late = one.look(text("gate")).timeout(LIMIT).await.unwrap_err();
+        assert_eq!(
+            (late.kind(), late.execution()),
+            (Some(ErrorKind::DeadlineExceeded), Execution::Unknown)
+        );
+        assert_eq!((began.elapsed(), world.count("look waits")), (LIMIT, 1));
+        // And where the look alone takes as long, nothing is sent.
+        cluster.advance(Duration::from_secs(16)).await;
+        faults.every(Operation::Read, Fault::DelayAnswer(3 * LIMIT));
+        let began = tokio::time::Instant::now();
+        let late = one.look(text("gate")).timeout(LIMIT).await.unwrap_err();
+        assert_eq!(
+            (late.kind(), late.execution()),
+            (Some(ErrorKind::DeadlineExceeded), Execution::NotExecuted)
+        );
+        assert_eq!(began.elapsed(), LIMIT);
+        faults.heal();
+        world.open(1);
+        cluster.advance(3 * LIMIT).await;
+        assert_eq!(world.count("look waits"), 1);
         cluster.shutdown().await?;
     }
     Ok(())

@@ -230,6 +230,10 @@ impl RoomSpot for Room {
 
     async fn news(&mut self, turn: &mut RoomTurn<'_>, message: Line) -> Result<(), HandlerError> {
         self.world.note(format!("{} read {}", turn.id(), message.text));
+        if let Some(mark) = turn.metadata().get("mark") {
+            // Where it stands is where the record stands.
+            self.world.note(format!("the mark is at {:p}", mark.as_ptr()));
+        }
         Ok(())
     }
 

@@ -75,7 +75,7 @@ async fn a_large_first_message_is_kept_until_it_is_handled() -> Tested {
     Ok(())
 }
 
-/// REQ: LS-004, SP-081
+/// REQ: LS-004, SP-081, MSG-507
 #[tokio::test(start_paused = true)]
 async fn a_large_request_creates_a_room() -> Tested {
     for place in EVERYWHERE {

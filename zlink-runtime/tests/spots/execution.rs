@@ -28,31 +28,33 @@ fn took(began: Instant, time: Duration) -> bool {
 /// REQ: EX-93, SP-085
 #[tokio::test(start_paused = true)]
 async fn a_create_whose_answer_is_lost_goes_on_as_the_same_operation() -> Tested {
-    for (seed, named, motd) in [(120, true, "hello"), (121, false, "hello"), (122, true, "reject")] {
-        let (cluster, world, host) = placed(Placement::Remote, seed).await?;
-        world.holds("create");
-        let rooms = room_spots(&host);
-        let call = match named {
-            true => rooms.get_or_create("room", text(motd)),
-            false => rooms.create(text(motd)),
-        };
-        let creating = tokio::spawn(call.into_future());
-        world.until("held in create").await;
-        for _ in 0..3 {
-            assert!(cluster.network().break_connections("caller", "owner", false) > 0);
-            cluster.advance(3 * SECOND).await;
-        }
-        world.open_build(1);
-        match creating.await?? {
-            SpotCreated::Created(spot, reply) if motd == "hello" => {
-                assert_eq!(reply.text, "created with hello");
-                assert_eq!(rooms.find(&spot.id).await?, Some(spot.clone()), "it is that one");
+    for place in REMOTE {
+        for (seed, named, motd) in [(120, true, "hello"), (121, false, "hello"), (122, true, "reject")] {
+            let (cluster, world, host) = placed(place, seed).await?;
+            world.holds("create");
+            let rooms = room_spots(&host);
+            let call = match named {
+                true => rooms.get_or_create("room", text(motd)),
+                false => rooms.create(text(motd)),
+            };
+            let creating = tokio::spawn(call.into_future());
+            world.until("held in create").await;
+            for _ in 0..3 {
+                assert!(cluster.network().break_connections("caller", "owner", false) > 0);
+                cluster.advance(3 * SECOND).await;
             }
-            SpotCreated::Rejected(reply) if motd == "reject" => assert_eq!(reply.text, "no"),
-            other => panic!("{motd}: {other:?}"),
+            world.open_build(1);
+            match creating.await?? {
+                SpotCreated::Created(spot, reply) if motd == "hello" => {
+                    assert_eq!(reply.text, "created with hello");
+                    assert_eq!(rooms.find(&spot.id).await?, Some(spot.clone()), "it is that one");
+                }
+                SpotCreated::Rejected(reply) if motd == "reject" => assert_eq!(reply.text, "no"),
+                other => panic!("{motd}: {other:?}"),
+            }
+            assert_eq!(world.count("create "), 1, "{:?}", world.log());
+            cluster.shutdown().await?;
         }
-        assert_eq!(world.count("create "), 1, "{:?}", world.log());
-        cluster.shutdown().await?;
     }
     Ok(())
 }

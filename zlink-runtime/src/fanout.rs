@@ -7,6 +7,7 @@ mod call;
 mod channel;
 mod context;
 mod feed;
+mod found;
 mod intake;
 mod outlet;
 mod server;
@@ -16,7 +17,7 @@ pub use call::{FanoutCall, FanoutEvent, FanoutRoute};
 pub use context::{FanoutContext, FanoutTurn};
 pub use server::{FanoutSubscriber, FanoutSubscriberBuilder};
 
-pub(crate) use channel::{Fanout, FanoutConfig, Outlets};
+pub(crate) use channel::{Automatic, Fanout, FanoutConfig, Outlets};
 pub(crate) use intake::{Intake, IntakeConfig};
 pub(crate) use outlet::OutletConfig;
 pub(crate) use topic::{Subscribed, check as check_topic};

@@ -37,7 +37,7 @@ mod validate;
 pub use builder::{HostBuilder, JobProfile};
 pub use channel_builder::ClientServerBuilder;
 pub use control::{ChannelControl, IntentStatus, ListenerInfo, ListenerKind, MeshNode};
-pub use fanout::{FanoutControl, PublisherStatus};
+pub use fanout::FanoutControl;
 pub use fanout_builder::FanoutBuilder;
 pub use location::{LocationState, LocationStatus};
 pub use mesh_builder::MeshBuilder;
@@ -45,8 +45,8 @@ pub use objects_builder::ObjectServerBuilder;
 pub use shutdown::ShutdownError;
 pub use spots::{SpotCursor, SpotEntry, SpotEntryState, SpotPage, SpotQuery};
 pub use status::{
-    HostPhase, HostStatus, JobQueueStatus, LinksStatus, PeerStatus, TargetStatus, TopologyKind, TopologyPhase,
-    TopologyReason, TopologyStatus,
+    FanoutStatus, HostPhase, HostStatus, JobQueueStatus, LinksStatus, PeerStatus, PublisherStatus, TargetStatus,
+    TopologyKind, TopologyPhase, TopologyReason, TopologyStatus,
 };
 
 /// A running host. Clones are handles to the same one.

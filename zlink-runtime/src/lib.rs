@@ -40,10 +40,11 @@ pub use channel::{
 pub use execution::{Overrun, Tick, WorkCall};
 pub use fanout::FanoutContext;
 pub use host::{
-    ChannelControl, ClientServerBuilder, FanoutBuilder, FanoutControl, Host, HostBuilder, HostPhase, HostStatus,
-    IntentStatus, JobProfile, JobQueueStatus, LinksStatus, ListenerInfo, ListenerKind, LocationState, LocationStatus,
-    MeshBuilder, MeshNode, ObjectServerBuilder, PeerStatus, PublisherStatus, ShutdownError, SpotCursor, SpotEntry,
-    SpotEntryState, SpotPage, SpotQuery, TargetStatus, TopologyKind, TopologyPhase, TopologyReason, TopologyStatus,
+    ChannelControl, ClientServerBuilder, FanoutBuilder, FanoutControl, FanoutStatus, Host, HostBuilder, HostPhase,
+    HostStatus, IntentStatus, JobProfile, JobQueueStatus, LinksStatus, ListenerInfo, ListenerKind, LocationState,
+    LocationStatus, MeshBuilder, MeshNode, ObjectServerBuilder, PeerStatus, PublisherStatus, ShutdownError, SpotCursor,
+    SpotEntry, SpotEntryState, SpotPage, SpotQuery, TargetStatus, TopologyKind, TopologyPhase, TopologyReason,
+    TopologyStatus,
 };
 pub use mesh::{ObjectRole, PeerState};
 pub use message::metadata::{Metadata, MetadataView};

@@ -65,6 +65,8 @@ rt::enumeration! {
         Unspecified = 0,
         RouteMesh = 1,
         ClientServer = 2,
+        /// Of a publisher in a Location Store; never of a link.
+        Fanout = 3,
     }
 }
 
@@ -431,7 +433,7 @@ rt::message! {
 }
 
 rt::message! {
-    /// A value in a Location Store, of a MeshNode or of a ClientServer server that can be found there.
+    /// A value in a Location Store, of a MeshNode, a ClientServer server or a fanout's publisher that can be found there.
     #[derive(Default)]
     "zlink.wire.Descriptor" => pub struct Descriptor {
         /// Names the host whose lease it holds by.

@@ -3,17 +3,20 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use crate::error::ErrorKind;
-use crate::id::ChannelName;
+use crate::id::{ChannelName, Generation, Rid};
+use crate::mesh::{Announced, NodeInfo, Scope};
 use crate::random::Random;
 use crate::transport::{Connections, Endpoint, TransportError};
 
 use super::feed::{Dialler, Feed, FeedStatus};
+use super::found::Found;
 use super::intake::Intake;
 use super::outlet::{Outlet, OutletConfig};
 
@@ -25,6 +28,16 @@ pub(crate) struct FanoutConfig {
     pub(crate) random: Random,
     /// What it subscribes with, if it does.
     pub(crate) intake: Option<Arc<Intake>>,
+    pub(crate) automatic: Automatic,
+}
+
+/// Which of its roles go by the Location Store.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Automatic {
+    /// Its publisher is found there.
+    pub(crate) publishes: bool,
+    /// Its subscriber finds publishers there.
+    pub(crate) subscribes: bool,
 }
 
 /// One fanout of a host.
@@ -35,7 +48,14 @@ pub(crate) struct Fanout {
     outlet: Option<Arc<Outlet>>,
     /// Where subscribers reach its publisher.
     endpoint: Option<Endpoint>,
+    /// What the Location Store is told of it.
+    announced: Option<Arc<Announced>>,
     dialler: Option<Dialler>,
+    /// The publishers that the Location Store names, where it finds them there.
+    found: Option<Arc<Found>>,
+    automatic: Automatic,
+    random: Random,
+    sequence: AtomicU64,
     /// The publishers that its user names, by endpoint. `None` once nothing is taken any more.
     named: Mutex<Option<BTreeMap<String, (Endpoint, Feed)>>>,
 }
@@ -48,19 +68,27 @@ impl Fanout {
             runtime,
             random,
             intake,
+            automatic,
         } = config;
         let dialler = intake.map(|intake| Dialler {
             intake,
             connections: connections.clone(),
-            random,
+            random: random.clone(),
             runtime: runtime.clone(),
         });
+        let searching = dialler.as_ref().filter(|_| automatic.subscribes);
+        let found = searching.and_then(|dialler| Found::new(channel.clone(), dialler.clone()));
         Self {
             channel,
             connections,
             runtime,
             outlet: None,
             endpoint: None,
+            announced: None,
+            found: found.map(Arc::new),
+            automatic,
+            random,
+            sequence: AtomicU64::new(0),
             dialler,
             named: Mutex::new(Some(BTreeMap::new())),
         }
@@ -77,7 +105,16 @@ impl Fanout {
         told: impl FnOnce(&Endpoint) -> Endpoint,
     ) -> Result<(), TransportError> {
         let outlet = Outlet::bind(&self.connections, endpoint, config, &self.runtime).await?;
-        self.endpoint = Some(told(outlet.endpoint()));
+        let endpoint = told(outlet.endpoint());
+        let rid = Rid::drawn("publisher", &self.random).ok();
+        self.announced = rid.filter(|_| self.automatic.publishes).map(|rid| {
+            let scope = Scope::Publisher(self.channel.clone());
+            Arc::new(Announced::new(NodeInfo {
+                endpoint: endpoint.to_string(),
+                ..NodeInfo::begun(scope, rid, Generation::drawn(&self.random))
+            }))
+        });
+        self.endpoint = Some(endpoint);
         self.outlet = Some(outlet);
         Ok(())
     }
@@ -91,16 +128,39 @@ impl Fanout {
         self.endpoint.as_ref()
     }
 
+    /// What the Location Store is to be told of it.
+    pub(crate) fn announced(&self) -> Option<&Arc<Announced>> {
+        self.announced.as_ref()
+    }
+
+    /// The publishers that the Location Store names, where it finds them there.
+    pub(crate) fn found(&self) -> Option<&Arc<Found>> {
+        self.found.as_ref()
+    }
+
+    /// Whether it publishes.
+    pub(crate) fn publishes(&self) -> bool {
+        self.outlet.is_some()
+    }
+
+    /// The number of its next status.
+    pub(crate) fn next_sequence(&self) -> u64 {
+        self.sequence.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     /// How many subscribers are connected to its publisher.
     pub(crate) fn subscribers(&self) -> usize {
         self.outlet.as_ref().map_or(0, |outlet| outlet.subscribers())
     }
 
-    /// Dials a publisher and stays with it; one that is there already stays as it is. `false` where it does not subscribe.
+    /// Dials a publisher and stays with it; one that is there already stays as it is. `false` where it does not subscribe,
+    /// or finds its publishers.
     pub(crate) fn connect(&self, endpoint: Endpoint) -> bool {
-        let Some(dialler) = &self.dialler else { return false };
+        let Some(dialler) = self.dialler.as_ref().filter(|_| self.found.is_none()) else {
+            return false;
+        };
         if let Some(named) = &mut *self.named.lock() {
-            let begin = || (endpoint.clone(), Feed::start(dialler, endpoint.clone()));
+            let begin = || (endpoint.clone(), Feed::start(dialler, endpoint.clone(), None));
             named.entry(endpoint.to_string()).or_insert_with(begin);
         }
         true
@@ -120,8 +180,14 @@ impl Fanout {
         all.map(|(endpoint, feed)| (endpoint.clone(), feed.status())).collect()
     }
 
-    /// Takes nothing more from publishers.
+    /// Takes nothing more from publishers, and tells subscribers that it is going.
     pub(crate) fn seal(&self) {
+        if let Some(announced) = &self.announced {
+            announced.drain();
+        }
+        if let Some(found) = &self.found {
+            found.stop();
+        }
         drop(self.named.lock().take());
         if let Some(dialler) = &self.dialler {
             dialler.intake.seal();

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::clock;
 use crate::limit::PROBE_LIMIT;
-use crate::mesh::Backoff;
+use crate::mesh::{Backoff, PeerState};
 use crate::random::Random;
 use crate::transport::{Connections, Endpoint, Incoming};
 
@@ -23,6 +24,16 @@ pub(crate) struct FeedStatus {
     pub(crate) ready: bool,
     /// Why the last attempt or connection ended, until it is ready again.
     pub(crate) failure: Option<String>,
+}
+
+impl FeedStatus {
+    pub(crate) fn state(&self) -> PeerState {
+        match (self.ready, &self.failure) {
+            (true, _) => PeerState::Ready,
+            (false, None) => PeerState::Connecting,
+            (false, Some(_)) => PeerState::NotConnected,
+        }
+    }
 }
 
 /// What dialling needs.
@@ -42,11 +53,13 @@ pub(super) struct Feed {
 }
 
 impl Feed {
-    pub(super) fn start(dialler: &Dialler, endpoint: Endpoint) -> Self {
+    /// Dials that publisher; where it was found, only while the list that names it is current.
+    pub(super) fn start(dialler: &Dialler, endpoint: Endpoint, current: Option<watch::Receiver<bool>>) -> Self {
         let status = Arc::<Mutex<FeedStatus>>::default();
         let running = Running {
             dialler: dialler.clone(),
             endpoint,
+            current,
             status: status.clone(),
         };
         Self {
@@ -69,19 +82,25 @@ impl Drop for Feed {
 struct Running {
     dialler: Dialler,
     endpoint: Endpoint,
+    /// Whether the list that names it is current.
+    current: Option<watch::Receiver<bool>>,
     status: Arc<Mutex<FeedStatus>>,
 }
 
 impl Running {
-    async fn run(self) {
+    async fn run(mut self) {
         let mut backoff = Backoff::default();
         let Dialler {
             intake,
             connections,
             random,
             ..
-        } = &self.dialler;
+        } = self.dialler.clone();
         loop {
+            if let Some(current) = &mut self.current {
+                // Where nobody tells any more, this ends next.
+                let _ = current.wait_for(|current| *current).await;
+            }
             let dialled = connections.subscribe(&self.endpoint, intake.subscribed.all(), intake.max_record);
             let why = match dialled.await {
                 Ok(incoming) => self.take(incoming).await,

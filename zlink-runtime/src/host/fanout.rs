@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use crate::clock;
 use crate::error::ConfigError;
-use crate::fanout::{Fanout, FanoutSubscriber, OutletConfig, Subscribed, check_topic};
+use crate::fanout::{Automatic, Fanout, FanoutSubscriber, OutletConfig, Subscribed, check_topic};
 use crate::id::ChannelName;
 use crate::limit::{LEAST_MESSAGE_BYTES, PAYLOAD_BYTES, PUBLISH_TIMEOUT, SUBSCRIPTIONS};
 use crate::transport::Endpoint;
 
+use super::status::{self, FanoutStatus};
 use super::validate::{ANYWHERE, Listen, Mistakes, handler_mistakes, listen_plan, repeated};
-use super::{FanoutBuilder, Host};
+use super::{FanoutBuilder, Host, IntentStatus};
 
 /// A fanout whose registration is right.
 pub(super) struct FanoutPlan {
@@ -18,6 +19,8 @@ pub(super) struct FanoutPlan {
     pub(super) publisher: Option<(Listen, OutletConfig)>,
     pub(super) subscriber: Option<(FanoutSubscriber, Subscribed)>,
     pub(super) connect: Vec<Endpoint>,
+    /// How it stands to the Location Store.
+    pub(super) automatic: Automatic,
     pub(super) max_record: usize,
 }
 
@@ -56,6 +59,11 @@ pub(super) fn plan(fanout: FanoutBuilder, store: bool, mistakes: &mut Mistakes) 
             LEAST_MESSAGE_BYTES
         }
     };
+    let store = store && !fanout.manual;
+    let automatic = Automatic {
+        publishes: store,
+        subscribes: store && fanout.connect.is_empty(),
+    };
     let publisher = publisher_plan(&place, &fanout, store, max_record, mistakes);
     let topics = topics_plan(&place, &fanout, mistakes);
     let connect = connect_plan(&place, &fanout, store, mistakes);
@@ -72,6 +80,7 @@ pub(super) fn plan(fanout: FanoutBuilder, store: bool, mistakes: &mut Mistakes) 
         publisher,
         subscriber: subscriber.zip(topics),
         connect,
+        automatic,
         max_record,
     })
 }
@@ -98,8 +107,7 @@ fn publisher_plan(
         }
         return None;
     }
-    let automatic = store && !fanout.manual;
-    if !automatic && fanout.listen.is_none() {
+    if !store && fanout.listen.is_none() {
         let problem = "publishes to nobody: it has no listen endpoint, and no Location Store to be found in";
         mistakes.add(place, problem);
         return None;
@@ -107,7 +115,7 @@ fn publisher_plan(
     let send_timeout = fanout.send_timeout.unwrap_or(PUBLISH_TIMEOUT);
     let send_timeout = mistakes.check(place, clock::timeout("send_timeout", send_timeout));
     let endpoint = fanout.listen.as_deref().unwrap_or(ANYWHERE);
-    let listen = listen_plan(place, (endpoint, automatic), fanout.advertise.as_deref(), mistakes)?;
+    let listen = listen_plan(place, (endpoint, store), fanout.advertise.as_deref(), mistakes)?;
     let config = OutletConfig {
         no_drop: fanout.no_drop.unwrap_or(false),
         send_timeout: send_timeout.unwrap_or(Duration::ZERO),
@@ -139,13 +147,8 @@ fn connect_plan(place: &str, fanout: &FanoutBuilder, store: bool, mistakes: &mut
         let problem = "connects, but has no Subscriber role; remove connect, or add subscriber(…)";
         mistakes.add(place, problem);
     }
-    if subscribes && !fanout.manual && fanout.connect.is_empty() {
-        let problem = match store {
-            true => {
-                "finds its publishers through the Location Store, which is not built yet; name them with connect(…)"
-            }
-            false => "has no endpoint to connect to, and no Location Store to find publishers in",
-        };
+    if subscribes && !store && !fanout.manual && fanout.connect.is_empty() {
+        let problem = "has no endpoint to connect to, and no Location Store to find publishers in";
         mistakes.add(place, problem);
     }
     let endpoints = fanout.connect.iter();
@@ -161,19 +164,8 @@ fn connect_plan(place: &str, fanout: &FanoutBuilder, store: bool, mistakes: &mut
 /// A handle to one fanout of a host.
 #[derive(Debug)]
 pub struct FanoutControl<'a> {
+    host: &'a Host,
     fanout: &'a Fanout,
-}
-
-/// A publisher, as a subscriber sees it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct PublisherStatus {
-    /// Where it is dialled.
-    pub endpoint: Endpoint,
-    /// Whether it has proved within the last 15 s that it publishes.
-    pub ready: bool,
-    /// Why the last attempt or connection ended, until it is ready again.
-    pub failure: Option<String>,
 }
 
 impl Host {
@@ -184,7 +176,7 @@ impl Host {
     pub fn fanout(&self, name: impl AsRef<str>) -> Result<FanoutControl<'_>, ConfigError> {
         let name = name.as_ref();
         match self.0.fanouts.iter().find(|fanout| fanout.name().as_str() == name) {
-            Some(fanout) => Ok(FanoutControl { fanout }),
+            Some(fanout) => Ok(FanoutControl { host: self, fanout }),
             None => Err(ConfigError::new(
                 format!("fanout {name:?}"),
                 "is not registered with this host",
@@ -208,15 +200,24 @@ impl FanoutControl<'_> {
 
     /// The publishers that were named by hand, and how they stand.
     #[must_use]
-    pub fn publishers(&self) -> Vec<PublisherStatus> {
+    pub fn intents(&self) -> Vec<IntentStatus> {
         let named = self.fanout.named().into_iter();
         named
-            .map(|(endpoint, status)| PublisherStatus {
+            .map(|(endpoint, status)| IntentStatus {
                 endpoint,
-                ready: status.ready,
+                expected: None,
+                state: status.state(),
                 failure: status.failure,
             })
             .collect()
+    }
+
+    /// How the fanout stands, with the publishers that were found.
+    ///
+    /// # Errors
+    /// Where it only subscribes, to publishers that are named by hand: [`intents`](Self::intents) has those.
+    pub fn status(&self) -> Result<FanoutStatus, ConfigError> {
+        status::fanout(&self.host.0, self.fanout)
     }
 
     /// Takes what is published at that endpoint, too, from now on. One that is named already stays as it is.

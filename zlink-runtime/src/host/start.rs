@@ -15,7 +15,7 @@ use crate::error::{ConfigError, ErrorKind, StartError};
 use crate::execution::{Owner, Workers};
 use crate::fanout::{Fanout, FanoutConfig, Intake, IntakeConfig, Outlets};
 use crate::location::{Blobs, HostLease};
-use crate::mesh::{Links, LinksConfig, NodeInfo, ObjectRole, ReceiveFlow, Scope};
+use crate::mesh::{Links, LinksConfig, NodeInfo, ObjectRole, Publishes, ReceiveFlow, Scope, Searches};
 use crate::permit::HostPermits;
 use crate::random::Random;
 use crate::spot::{Home, Shared, Spots, SpotsConfig};
@@ -121,8 +121,8 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
             timeouts,
         };
         if mesh.automatic {
-            published.push(mesh.links.clone());
-            searching.push(mesh.links.clone());
+            published.push(Arc::new(mesh.links.clone()) as Arc<dyn Publishes>);
+            searching.push(Arc::new(mesh.links.clone()) as Arc<dyn Searches>);
         }
         if role != ObjectRole::None {
             let run = (rid.clone(), mesh.links.local().generation);
@@ -137,8 +137,10 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         let connect = channel.connect.clone();
         let (channel, listen) = ground.channel(channel);
         if channel.automatic {
-            published.extend(channel.server.iter().map(|(links, _)| links.clone()));
-            searching.extend(channel.client.clone());
+            let served = channel.server.iter().map(|(links, _)| links.clone());
+            published.extend(served.map(|links| Arc::new(links) as Arc<dyn Publishes>));
+            let called = channel.client.clone();
+            searching.extend(called.map(|links| Arc::new(links) as Arc<dyn Searches>));
         }
         channels.push((channel, listen, connect));
     }
@@ -155,7 +157,13 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
     let mut fanouts = Vec::new();
     for fanout in plan.fanouts {
         let connect = fanout.connect.clone();
-        fanouts.extend(ground.fanout(fanout).await.map(|fanout| (fanout, connect)));
+        let Some(fanout) = ground.fanout(fanout).await else {
+            continue;
+        };
+        let announced = fanout.announced().cloned();
+        published.extend(announced.map(|announced| announced as Arc<dyn Publishes>));
+        searching.extend(fanout.found().cloned().map(|found| found as Arc<dyn Searches>));
+        fanouts.push((fanout, connect));
     }
     ground
         .outbound
@@ -353,6 +361,7 @@ impl Ground {
             runtime: self.runtime.clone(),
             random: self.random.clone(),
             intake,
+            automatic: plan.automatic,
         });
         if let Some((listen, config)) = plan.publisher.filter(|_| self.mistakes.is_empty())
             && let Err(error) = fanout.bind(&listen.endpoint, config, |bound| listen.told(bound)).await

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use tokio::net::TcpListener;
+use zlink_runtime::PeerState;
 use zlink_runtime::prelude::*;
 
 use crate::kit::{
@@ -36,7 +37,7 @@ async fn listening() -> TcpListener {
 }
 
 fn is_ready(host: &Host) -> bool {
-    host.fanout("news").unwrap().publishers()[0].ready
+    host.fanout("news").unwrap().intents()[0].state == PeerState::Ready
 }
 
 fn subscribers(host: &Host) -> usize {

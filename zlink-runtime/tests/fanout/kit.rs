@@ -19,7 +19,7 @@ use zlink_runtime::error::{CallError, StartError};
 use zlink_runtime::prelude::*;
 use zlink_runtime::rt::{self, FanoutEvent};
 use zlink_runtime::testing::Cluster;
-use zlink_runtime::{FanoutBuilder, HostBuilder};
+use zlink_runtime::{FanoutBuilder, HostBuilder, PeerState};
 
 pub(crate) use events::Events;
 pub(crate) use raw::{Came, Raw, event, message};
@@ -215,10 +215,11 @@ pub(crate) fn slow(cluster: &Cluster, name: &'static str, topic: &'static str, r
 
 /// Whether `host` counts the publisher at that place as ready.
 pub(crate) fn is_ready(host: &Host, publisher: &str) -> bool {
-    let publishers = host.fanout("news").unwrap().publishers();
-    publishers
+    let intents = host.fanout("news").unwrap().intents();
+    let at = at(publisher);
+    intents
         .iter()
-        .any(|one| one.endpoint.as_str() == at(publisher) && one.ready)
+        .any(|one| one.endpoint.as_str() == at && one.state == PeerState::Ready)
 }
 
 /// Waits until so many are connected to the publisher `p`, and what they have said was heard.

@@ -7,7 +7,9 @@ mod kit;
 
 mod alive;
 mod around;
+mod find;
 mod hostile;
+mod interop;
 mod publish;
 mod start;
 mod subscribe;

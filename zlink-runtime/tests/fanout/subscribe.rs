@@ -165,7 +165,7 @@ async fn endpoints_of_a_manual_subscriber_change_while_it_runs() {
     cluster.start_all().await.unwrap();
     let s = cluster.host("s");
     let listed = || {
-        let publishers = s.fanout("news").unwrap().publishers();
+        let publishers = s.fanout("news").unwrap().intents();
         publishers
             .iter()
             .map(|one| one.endpoint.to_string())

@@ -68,6 +68,8 @@ class Topology(_z.enum.IntEnum):
     UNSPECIFIED = 0
     ROUTE_MESH = 1
     CLIENT_SERVER = 2
+    FANOUT = 3
+    """Of a publisher in a Location Store; never of a link."""
 
 
 Topology__codec = _z.Enumeration(Topology, _z.U8)
@@ -890,7 +892,7 @@ Lease__codec = _z.MessageOf(Lease)
 
 @_z.dataclasses.dataclass(slots=True, kw_only=True)
 class Descriptor(_z.Message):
-    """A value in a Location Store, of a MeshNode or of a ClientServer server that can be found there."""
+    """A value in a Location Store, of a MeshNode, a ClientServer server or a fanout's publisher that can be found there."""
 
     owner: bytes
     """Names the host whose lease it holds by."""

@@ -62,7 +62,7 @@ macro_rules! cluster {
             let all = [$($to::$channel),*];
             all.iter().all(|channel| {
                 let fanout = subscriber.fanout(channel.as_str());
-                fanout.is_ok_and(|fanout| fanout.publishers().iter().all(|publisher| publisher.ready))
+                fanout.is_ok_and(|fanout| fanout.intents().iter().all(|publisher| publisher.state == zlink_runtime::PeerState::Ready))
             })
         };
         cluster.until("every publisher has been heard of", Duration::from_secs(20), ready).await;

@@ -5,6 +5,7 @@ use std::fmt::Debug;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use zlink_generated::obstacles::{self as words, ObstaclesHandler_2, ObstaclesHandler_3};
+use zlink_runtime::PeerState;
 use zlink_runtime::id::{ActorId, ActorRef, MeshName, ObjectGeneration, Rid, SpotId};
 use zlink_runtime::message::codec::{Message, decode, encode};
 use zlink_runtime::prelude::*;
@@ -263,7 +264,7 @@ async fn events_of_every_name_come_where_they_are_named_to() -> Result<(), Box<d
     let subscriber = cluster.host("subscriber");
     let ready = || {
         let fanout = subscriber.fanout(words::OBSTACLES_3.as_str());
-        fanout.is_ok_and(|fanout| fanout.publishers()[0].ready)
+        fanout.is_ok_and(|fanout| fanout.intents()[0].state == PeerState::Ready)
     };
     let patience = std::time::Duration::from_secs(20);
     cluster.until("the publisher has been heard of", patience, ready).await;

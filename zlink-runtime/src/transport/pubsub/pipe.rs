@@ -52,6 +52,8 @@ struct Pipe {
     writer: Option<Waker>,
     /// Of the message at hand.
     wanted: bool,
+    /// Whether a message waits for room here: what comes later waits behind it, however small.
+    awaited: bool,
 }
 
 impl Pipe {
@@ -174,7 +176,7 @@ impl Pipes {
     pub(super) fn offer_to_all(&mut self, message: &Message) -> Result<(), Id> {
         for (id, pipe) in &mut self.pipes {
             pipe.wanted = pipe.topics.matches(message.topic());
-            if pipe.wanted && !pipe.has_room(message) {
+            if pipe.wanted && (pipe.awaited || !pipe.has_room(message)) {
                 return Err(*id);
             }
         }
@@ -187,28 +189,45 @@ impl Pipes {
     pub(super) fn wait(&mut self, message: Message, on: Id) -> (Id, oneshot::Receiver<()>) {
         let (done, told) = oneshot::channel();
         let id = self.next();
+        self.set_awaited(on, true);
         self.waiting.push_back(Waiting { id, message, on, done });
         (id, told)
     }
 
     /// Whether it still waited.
     pub(super) fn withdraw(&mut self, id: Id) -> bool {
-        let before = self.waiting.len();
-        self.waiting.retain(|waiting| waiting.id != id);
-        self.waiting.len() < before
+        let Ok(at) = self.waiting.binary_search_by_key(&id, |waiting| waiting.id) else {
+            return false;
+        };
+        if let Some(withdrawn) = self.waiting.remove(at) {
+            // Others may have stood behind it.
+            self.go_on(withdrawn.on);
+        }
+        true
     }
 
-    /// There is room in a pipe, or no such pipe: looks again at those that waited for it, in their order.
+    fn set_awaited(&mut self, id: Id, awaited: bool) {
+        if let Some(pipe) = self.pipes.get_mut(&id) {
+            pipe.awaited = awaited;
+        }
+    }
+
+    /// There may be room in a pipe, or no such pipe: looks again at those that waited for it, in their order, until one has
+    /// to wait for it still.
     fn go_on(&mut self, id: Id) {
+        self.set_awaited(id, false);
         for mut waiting in std::mem::take(&mut self.waiting) {
-            if waiting.on == id {
+            if waiting.on == id && !self.pipes.get(&id).is_some_and(|pipe| pipe.awaited) {
                 match self.offer_to_all(&waiting.message) {
                     Ok(()) => {
                         // Whoever waited and is gone has withdrawn it before.
                         let _ = waiting.done.send(());
                         continue;
                     }
-                    Err(on) => waiting.on = on,
+                    Err(on) => {
+                        waiting.on = on;
+                        self.set_awaited(on, true);
+                    }
                 }
             }
             self.waiting.push_back(waiting);
@@ -224,7 +243,7 @@ impl Pipes {
         let was_written = std::mem::take(&mut batch.records);
         pipe.records -= was_written;
         pipe.bytes -= std::mem::take(&mut batch.bytes);
-        if was_written > 0 && !self.waiting.is_empty() {
+        if was_written > 0 && pipe.awaited {
             self.go_on(id);
         }
         let Some(pipe) = self.pipes.get_mut(&id) else {

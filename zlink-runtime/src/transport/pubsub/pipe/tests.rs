@@ -107,3 +107,33 @@ fn a_message_is_two_frames() {
     assert_eq!(&topic.bytes[..], b"\x01\x02ab\x00\x0bheadpayload");
     assert_eq!(topic.topic(), b"ab");
 }
+
+/// REQ: CH-808
+#[test]
+fn what_waits_is_not_overtaken_by_what_is_smaller() {
+    let (mut pipes, [slow, other]) = pipes(["a", "b"]);
+    let large = |topic: &str| Message::new(topic.as_bytes(), &[], &vec![0; LINK_BUDGET_BYTES - 5000]);
+    (0..400).for_each(|_| pipes.offer(&message("a")));
+    assert_eq!(pipes.offer_to_all(&large("a")), Err(slow));
+    let (id, mut first) = pipes.wait(large("a"), slow);
+    assert_eq!(
+        pipes.offer_to_all(&message("a")),
+        Err(slow),
+        "there is room, and somebody before"
+    );
+    let (_, mut second) = pipes.wait(message("a"), slow);
+    assert_eq!(pipes.offer_to_all(&message("b")), Ok(()));
+    write(&mut pipes, slow);
+    assert!(first.try_recv().is_ok() && second.try_recv().is_ok());
+    assert_eq!(records(&pipes, other), 1);
+    assert!(!pipes.withdraw(id));
+
+    // And goes on where that one is withdrawn.
+    (0..200).for_each(|_| pipes.offer(&message("a")));
+    let (id, _withdrawn) = pipes.wait(large("a"), slow);
+    let (_, mut behind) = pipes.wait(message("a"), slow);
+    assert!(behind.try_recv().is_err());
+    assert!(pipes.withdraw(id));
+    assert!(behind.try_recv().is_ok());
+    assert_eq!(pipes.offer_to_all(&message("a")), Ok(()), "nobody waits");
+}

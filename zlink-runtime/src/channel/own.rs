@@ -21,6 +21,7 @@ use super::inbound::Inbound;
 use super::objects::Arrived;
 
 mod lines;
+mod passing;
 
 pub(super) use lines::Kind;
 pub(crate) use lines::OwnLines;

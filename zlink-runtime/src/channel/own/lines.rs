@@ -17,6 +17,7 @@ use crate::permit::{HostPermits, Permit, Source};
 use crate::transport::Refused;
 
 use super::OwnPeer;
+use super::passing::Passing;
 
 /// Who calls, and so which permits it may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,10 +34,7 @@ pub(in crate::channel) enum Kind {
 pub(crate) struct OwnLines {
     permits: HostPermits,
     lines: [Line; 3],
-    /// Held while what was taken from a line goes to its node.
-    delivering: Mutex<()>,
-    /// Whether it is held.
-    delivers: AtomicBool,
+    passing: Passing,
     runtime: Handle,
 }
 
@@ -87,8 +85,7 @@ impl OwnLines {
                 crowded: AtomicBool::new(false),
                 state: Mutex::default(),
             }),
-            delivering: Mutex::default(),
-            delivers: AtomicBool::new(false),
+            passing: Passing::new(),
             permits,
             runtime: Handle::current(),
         })
@@ -113,7 +110,7 @@ impl OwnLines {
             return None;
         }
         let line = self.line(kind);
-        if line.crowded.load(Ordering::Acquire) || self.delivers.load(Ordering::Acquire) {
+        if line.crowded.load(Ordering::Acquire) || !self.passing.is_free() {
             return None;
         }
         line.source.try_one()
@@ -180,20 +177,18 @@ impl OwnLines {
             };
             let first = self.line(kind).state.lock().waiting.pop_first();
             // Its caller goes on once it hears of it. Whatever line that takes next, it comes behind.
-            let order = self.delivering.lock();
-            self.delivers.store(true, Ordering::Release);
-            // Where nobody hears that it was taken, it was withdrawn a moment ago.
-            if let Some((_, Waits { to, record, taken })) = first
-                && taken.send(()).is_ok()
-                && let Err(refused) = to.deliver(record, permit)
-            {
-                tracing::debug!(
-                    target: "zlink::dispatch", event_id = "zlink.dispatch_error", %refused, reason = "shutdown",
-                    outcome = "failed", action = "drop"
-                );
-            }
-            self.delivers.store(false, Ordering::Release);
-            drop(order);
+            self.passing.hand_on(|| {
+                // Where nobody hears that it was taken, it was withdrawn a moment ago.
+                if let Some((_, Waits { to, record, taken })) = first
+                    && taken.send(()).is_ok()
+                    && let Err(refused) = to.deliver(record, permit)
+                {
+                    tracing::debug!(
+                        target: "zlink::dispatch", event_id = "zlink.dispatch_error", %refused, reason = "shutdown",
+                        outcome = "failed", action = "drop"
+                    );
+                }
+            });
         }
     }
 

@@ -305,9 +305,10 @@ impl<J: Job> Queue<J> {
         self.is_quiet() && (self.phase != Phase::Open || self.closed.is_some() && self.is_empty())
     }
 
-    /// Whether it is closed and all of it has ended.
+    /// Whether it is closed and all of it has ended. What moves may come back until the move is over.
     pub(super) fn is_drained(&self) -> bool {
-        self.closed.is_some() && self.active == 0 && self.is_empty()
+        let moves = self.phase != Phase::Open && !self.stopped;
+        self.closed.is_some() && !moves && self.active == 0 && self.is_empty()
     }
 
     pub(super) fn is_barred(&self) -> bool {

@@ -164,13 +164,19 @@ impl<J: Job> Seal<J> {
     pub(crate) fn depart(mut self, kind: ErrorKind) -> Vec<Vec<J>> {
         self.over = true;
         let mut state = lock(&self.gate.state);
-        for owner in &self.owners {
-            if let Some(queue) = owner.queue(&mut state) {
+        state.held = (0, 0);
+        let taken = self.owners.iter().map(|owner| match owner.queue(&mut state) {
+            Some(queue) => {
                 queue.closed.get_or_insert(kind);
+                queue.open();
+                queue.take_jobs()
             }
-        }
-        drop(state);
-        self.take_held()
+            None => Vec::new(),
+        });
+        let taken: Vec<_> = taken.collect();
+        let waits = self.owners.iter().flat_map(|owner| state.waits(owner.at)).collect();
+        self.gate.leave(state, waits);
+        taken.into_iter().map(without_permits).collect()
     }
 }
 

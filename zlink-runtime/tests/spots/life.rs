@@ -10,7 +10,7 @@ use zlink_runtime::testing::Cluster;
 use crate::arena::*;
 use crate::kit::*;
 
-/// REQ: SP-030, SP-033, SP-050, SP-080, SP-082
+/// REQ: SP-030, SP-033, SP-050, SP-080, SP-082, EX-70
 #[tokio::test(start_paused = true)]
 async fn a_room_is_created_found_called_and_closed() -> Tested {
     for place in EVERYWHERE {

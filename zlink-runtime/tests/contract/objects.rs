@@ -11,7 +11,7 @@ use zlink_generated::zlink_wire::{
     Hello, RecordKind, SpotActivation, SpotClose, SpotClosed, SpotCreate, SpotCreated, SpotOutcome,
 };
 use zlink_runtime::error::{ErrorKind, Execution, HandlerError};
-use zlink_runtime::location::MemoryStore;
+use zlink_runtime::location::{Faults, LocationTiming, MemoryStore};
 use zlink_runtime::prelude::*;
 use zlink_runtime::rt::{self, Created, Tick};
 
@@ -91,9 +91,14 @@ impl HallSpot for Hall {
 
 /// A host that has Spots, a peer that says anything, and which run of its node the host is.
 async fn host() -> (Host, Counts, Raw, u64) {
+    host_on(MemoryStore::new(), LocationTiming::default()).await
+}
+
+async fn host_on(store: MemoryStore, timing: LocationTiming) -> (Host, Counts, Raw, u64) {
     let counts = Counts::default();
     let s = Host::builder()
-        .location_store(MemoryStore::new())
+        .location_store(store)
+        .location_timing(timing)
         .shared(counts.clone());
     let s = s.mesh("shop", |mesh| {
         let mesh = mesh.rid_prefix("s").listen("tcp://127.0.0.1:0");
@@ -134,6 +139,42 @@ async fn a_call_that_means_another_owner_runs_nothing() {
     assert_eq!(counts.get(), (1, 2));
     let nowhere = Craft::to_spot(1, "arena.cart.view", "nowhere", 1).message(&Look {});
     assert_eq!(told(&raw, nowhere).await, refused(ErrorKind::Unavailable));
+    s.shutdown().await.unwrap();
+}
+
+/// Whoever calls may not have seen yet that the lease of the owner is over.
+///
+/// REQ: LS-032, LS-035
+#[tokio::test]
+async fn a_host_without_a_lease_takes_no_call_and_makes_and_closes_nothing() {
+    let milliseconds = std::time::Duration::from_millis;
+    let faults = Faults::new(1);
+    let mut timing = LocationTiming::default();
+    (timing.renew_interval, timing.renew_timeout) = (milliseconds(200), milliseconds(200));
+    (timing.lease_ttl, timing.fencing_margin) = (milliseconds(1_000), milliseconds(100));
+    timing.poll_interval = milliseconds(200);
+    let store = MemoryStore::new().with_faults(faults.clone());
+    let (s, counts, raw, lifecycle) = host_on(store, timing).await;
+    cart_spots(&s).of("cart").peek(Look {}).activating().await.unwrap();
+    let hall = hall_spots(&s).get_or_create("hall", Open::default()).await.unwrap();
+    let generation = hall.reference().unwrap().generation.get();
+    let admits = || s.status().location.is_some_and(|location| location.admits_owned_work);
+    faults.cut();
+    until("the end of its lease", || !admits()).await;
+    let before = counts.get();
+    let call = Craft::to_spot(1, "arena.cart.view", "cart", 0).message(&Look {});
+    assert_eq!(told(&raw, call.clone()).await, refused(ErrorKind::Unavailable));
+    let close = SpotClose {
+        id: "hall".into(),
+        generation,
+        target_lifecycle: lifecycle,
+    };
+    let close = Craft::control(2, RecordKind::SpotClose, &close);
+    assert_eq!(told(&raw, close).await, refused(ErrorKind::Unavailable));
+    faults.heal();
+    until("its lease", admits).await;
+    assert_eq!(counts.get(), before);
+    assert_eq!(told(&raw, call).await, None);
     s.shutdown().await.unwrap();
 }
 

@@ -78,6 +78,8 @@ impl Objects for Inner {
 /// A call that was looked at.
 pub(super) struct Incoming {
     pub(super) mesh: MeshName,
+    /// The node that sent it.
+    pub(super) source: Rid,
     pub(super) id: SpotId,
     pub(super) packet: String,
     pub(super) record: Bytes,
@@ -157,6 +159,7 @@ impl Inner {
         }
         let incoming = Incoming {
             mesh,
+            source,
             id,
             packet,
             record,
@@ -254,6 +257,7 @@ impl Inner {
         let activates = incoming.activates();
         let Incoming {
             mesh,
+            source,
             id,
             packet: name,
             record,
@@ -302,6 +306,7 @@ impl Inner {
         if let (true, Some(permit)) = (activates && !is_first, permit) {
             return Some(Incoming {
                 mesh,
+                source,
                 id,
                 packet: name,
                 record,

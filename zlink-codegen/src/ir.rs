@@ -3,8 +3,10 @@
 //! Back ends read this and nothing else. It must not know YAML, spans or any
 //! target language: names are kept exactly as the schema writes them.
 
+mod fanout;
 mod object;
 
+pub use self::fanout::{Event, Fanout};
 pub use self::object::{
     Actor, ActorMethod, Admission, Boundary, Execution, Join, Relocation, Spot, SpotKind, SpotMethod, Subscription,
     Timer,
@@ -96,6 +98,8 @@ pub struct Namespace {
     pub messages: Vec<Message>,
     /// Services, in the order of the file.
     pub services: Vec<Service>,
+    /// Fanouts, in the order of the file.
+    pub fanouts: Vec<Fanout>,
     /// Spots, in the order of the file.
     pub spots: Vec<Spot>,
     /// Actors, in the order of the file.

@@ -2,6 +2,8 @@
 //!
 //! It must not know files; it sees one file as it was written.
 
+mod fanout;
+
 use std::collections::{BTreeMap, HashSet};
 
 use crate::diagnostic::{Code, Diagnostic, Sink};
@@ -23,6 +25,10 @@ pub(crate) fn lint(file: &File, imports: &[(&Import<'_>, Option<&str>)], sink: &
         );
         sink.report(item.help("add one, or remove the service"));
     }
+    fanout::empty(file, sink);
+    fanout::shared_channel(file, sink);
+    fanout::wildcards(file, sink);
+    fanout::within_words(file, sink);
     idle(file, sink);
     never_activated(file, sink);
     no_entry(file, sink);
@@ -133,6 +139,12 @@ fn namespaces(file: &File) -> HashSet<&str> {
                 .iter()
                 .flat_map(|it| &it.subscriptions)
                 .filter_map(|it| it.message.as_ref()),
+        )
+        .chain(
+            file.fanouts
+                .iter()
+                .flat_map(|it| &it.events)
+                .filter_map(|it| it.message.as_ref()),
         );
     types
         .chain(members)
@@ -171,6 +183,10 @@ fn members(file: &File) -> impl Iterator<Item = Vec<&Name>> {
         .services
         .iter()
         .map(|it| it.methods.iter().map(|method| &method.name).collect());
+    let fanouts = file
+        .fanouts
+        .iter()
+        .map(|it| it.events.iter().map(|event| &event.name).collect());
     let spots = file.spots.iter().map(|it| {
         let methods = it.methods.iter().map(|it| &it.method.name);
         methods.chain(it.subscriptions.iter().map(|it| &it.name)).collect()
@@ -190,7 +206,11 @@ fn members(file: &File) -> impl Iterator<Item = Vec<&Name>> {
         file.actors.iter().map(|it| &it.name).collect(),
     ];
     let data = enums.chain(structs).chain(messages).chain(services);
-    data.chain(spots).chain(actors).chain(timers).chain(objects)
+    data.chain(fanouts)
+        .chain(spots)
+        .chain(actors)
+        .chain(timers)
+        .chain(objects)
 }
 
 fn type_case(file: &File, sink: &mut Sink) {

@@ -5,6 +5,7 @@
 
 mod data;
 mod endless;
+mod fanouts;
 mod fields;
 mod layout;
 mod lookup;
@@ -84,6 +85,11 @@ fn namespace(unit: &Unit<'_>, lookup: &mut Lookup<'_, '_>, before: &[ir::Namespa
         .iter()
         .map(|it| services::service(it, prefix, lookup))
         .collect();
+    let fanouts = file
+        .fanouts
+        .iter()
+        .map(|it| fanouts::fanout(it, prefix, lookup))
+        .collect();
     let (spots, actors) = objects::objects(file, prefix, lookup);
     let mut imports: Vec<usize> = unit.imports.iter().filter_map(|import| import.unit).collect();
     imports.sort_unstable();
@@ -99,6 +105,7 @@ fn namespace(unit: &Unit<'_>, lookup: &mut Lookup<'_, '_>, before: &[ir::Namespa
         unions,
         messages,
         services,
+        fanouts,
         spots,
         actors,
     }

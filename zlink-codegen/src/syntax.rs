@@ -4,6 +4,7 @@
 
 mod data;
 mod exchange;
+mod fanout;
 mod file;
 mod help;
 mod object;
@@ -38,6 +39,7 @@ pub(crate) struct File {
     pub(crate) unions: Vec<Union>,
     pub(crate) messages: Vec<Message>,
     pub(crate) services: Vec<Service>,
+    pub(crate) fanouts: Vec<Fanout>,
     pub(crate) spots: Vec<Spot>,
     pub(crate) actors: Vec<Actor>,
 }
@@ -189,6 +191,24 @@ pub(crate) struct Method {
 pub(crate) struct Timeout {
     pub(crate) key: Span,
     pub(crate) millis: Option<u32>,
+}
+
+/// What is published to whoever subscribes.
+#[derive(Clone, Debug)]
+pub(crate) struct Fanout {
+    pub(crate) name: Name,
+    pub(crate) doc: Option<String>,
+    pub(crate) events: Vec<Event>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Event {
+    pub(crate) name: Name,
+    pub(crate) doc: Option<String>,
+    pub(crate) message: Option<Path>,
+    pub(crate) topic: Option<Name>,
+    pub(crate) packet: Option<Name>,
+    pub(crate) was: Option<Name>,
 }
 
 /// A Spot. The keys that its kind does not have have been reported, and are as if absent.

@@ -261,7 +261,7 @@ fn the_python_output_is_checked_in() {
 }
 
 #[test]
-fn a_service_at_a_node_has_no_client_in_other_languages_which_is_said() {
+fn what_only_hosts_can_use_has_no_client_in_other_languages_which_is_said() {
     for path in [
         "python/zlink_generated/contract/__init__.py",
         "typescript/src/contract.ts",
@@ -269,6 +269,14 @@ fn a_service_at_a_node_has_no_client_in_other_languages_which_is_said() {
         let text = std::fs::read_to_string(root().join("generated").join(path)).expect("it is checked in");
         assert!(text.contains("`desk` has no client here"), "{path}");
         assert!(!text.to_lowercase().contains("deskclient"), "{path}");
+    }
+    for path in [
+        "python/zlink_generated/test_every_type/__init__.py",
+        "typescript/src/test_every_type.ts",
+    ] {
+        let text = std::fs::read_to_string(root().join("generated").join(path)).expect("it is checked in");
+        assert!(text.contains("`happenings` has no client here: a fanout"), "{path}");
+        assert!(!text.to_lowercase().contains("happeningsclient"), "{path}");
     }
     for path in ["python/zlink_generated/arena/__init__.py", "typescript/src/arena.ts"] {
         let text = std::fs::read_to_string(root().join("generated").join(path)).expect("it is checked in");
@@ -328,6 +336,11 @@ fn the_documentation_is_checked_in_and_every_link_of_it_leads_somewhere() {
         "[test.common.Money](test_common.md#Money)",
         "sent by [everything.named](#service-everything)",
         "caller -->|\"ask: Small → All\"| n0s0",
+        "| grouped | [Small](#Small) | `everything.grouped.` | `test.every_type.happenings.grouped` |  |",
+        "| to_all | [Empty](#Empty) | the empty one | `test.every_type.happenings.to_all` |  |",
+        "| renamed | [Empty](#Empty) | `test.every_type.happenings.first_name` |",
+        "published by [happenings.grouped](#fanout-happenings)",
+        "caller -.->|\"told: test.common.Money\"| n0f0",
     ] {
         assert!(every.contains(part), "{part} in\n{every}");
     }
@@ -360,7 +373,7 @@ fn the_picture_alone_is_that_of_all_namespaces() {
         .to_owned();
     let nodes = |schema: &Schema| {
         let root = schema.root();
-        root.services.len() + root.spots.len() + root.actors.len()
+        root.services.len() + root.fanouts.len() + root.spots.len() + root.actors.len()
     };
     let nodes: usize = schemas.iter().map(nodes).sum();
     for (picture, service, call) in [

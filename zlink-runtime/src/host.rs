@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::channel::{Caller, Inbound, Outbound, Queue, caller};
 use crate::error::ErrorKind;
 use crate::execution::Workers;
+use crate::fanout::Fanout;
 use crate::id::{ChannelName, MeshName};
 use crate::mesh::{Links, ReceiveFlow};
 use crate::permit::HostPermits;
@@ -18,6 +19,8 @@ mod builder;
 mod channel_builder;
 mod control;
 mod describe;
+mod fanout;
+mod fanout_builder;
 mod location;
 mod mesh_builder;
 mod objects_builder;
@@ -34,14 +37,16 @@ mod validate;
 pub use builder::{HostBuilder, JobProfile};
 pub use channel_builder::ClientServerBuilder;
 pub use control::{ChannelControl, IntentStatus, ListenerInfo, ListenerKind, MeshNode};
+pub use fanout::FanoutControl;
+pub use fanout_builder::FanoutBuilder;
 pub use location::{LocationState, LocationStatus};
 pub use mesh_builder::MeshBuilder;
 pub use objects_builder::ObjectServerBuilder;
 pub use shutdown::ShutdownError;
 pub use spots::{SpotCursor, SpotEntry, SpotEntryState, SpotPage, SpotQuery};
 pub use status::{
-    HostPhase, HostStatus, JobQueueStatus, LinksStatus, PeerStatus, TargetStatus, TopologyKind, TopologyPhase,
-    TopologyReason, TopologyStatus,
+    FanoutStatus, HostPhase, HostStatus, JobQueueStatus, LinksStatus, PeerStatus, PublisherStatus, TargetStatus,
+    TopologyKind, TopologyPhase, TopologyReason, TopologyStatus,
 };
 
 /// A running host. Clones are handles to the same one.
@@ -73,6 +78,7 @@ pub(crate) struct Inner {
     workers: parking_lot::Mutex<Option<Workers>>,
     meshes: Vec<Mesh>,
     channels: Vec<Channel>,
+    fanouts: Vec<Fanout>,
     queues: Vec<(Queue, ErrorKind)>,
     tasks: Vec<tokio::task::JoinHandle<()>>,
     drain_timeout: std::time::Duration,

@@ -20,6 +20,7 @@ mod call;
 mod channel;
 mod clock;
 mod execution;
+mod fanout;
 mod host;
 mod mesh;
 mod random;
@@ -37,11 +38,13 @@ pub use channel::{
     HandlerScope, InFlow, MessageKind, Next, NodeContext, SelectionFailures,
 };
 pub use execution::{Overrun, Tick, WorkCall};
+pub use fanout::FanoutContext;
 pub use host::{
-    ChannelControl, ClientServerBuilder, Host, HostBuilder, HostPhase, HostStatus, IntentStatus, JobProfile,
-    JobQueueStatus, LinksStatus, ListenerInfo, ListenerKind, LocationState, LocationStatus, MeshBuilder, MeshNode,
-    ObjectServerBuilder, PeerStatus, ShutdownError, SpotCursor, SpotEntry, SpotEntryState, SpotPage, SpotQuery,
-    TargetStatus, TopologyKind, TopologyPhase, TopologyReason, TopologyStatus,
+    ChannelControl, ClientServerBuilder, FanoutBuilder, FanoutControl, FanoutStatus, Host, HostBuilder, HostPhase,
+    HostStatus, IntentStatus, JobProfile, JobQueueStatus, LinksStatus, ListenerInfo, ListenerKind, LocationState,
+    LocationStatus, MeshBuilder, MeshNode, ObjectServerBuilder, PeerStatus, PublisherStatus, ShutdownError, SpotCursor,
+    SpotEntry, SpotEntryState, SpotPage, SpotQuery, TargetStatus, TopologyKind, TopologyPhase, TopologyReason,
+    TopologyStatus,
 };
 pub use mesh::{ObjectRole, PeerState};
 pub use message::metadata::{Metadata, MetadataView};
@@ -54,6 +57,7 @@ pub use spot::{
 pub mod prelude {
     pub use crate::channel::{ChannelContext, NodeContext};
     pub use crate::error::{CallError, ErrorKind, Execution, HandlerError};
+    pub use crate::fanout::FanoutContext;
     pub use crate::host::Host;
     pub use crate::id::{ChannelName, MeshName, Rid};
 }

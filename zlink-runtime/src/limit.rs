@@ -43,6 +43,12 @@ pub const COALESCE_BYTES: usize = 64 << 10;
 pub const ALONE_BYTES: usize = 16 << 10;
 /// Frames of one ZeroMQ message.
 pub const MESSAGE_FRAMES: usize = 64;
+/// Records that a publisher holds for one subscriber: what ZeroMQ libraries have as their high-water mark.
+pub const PIPE_RECORDS: usize = 1000;
+/// Topics that a publisher keeps of one subscriber.
+pub const SUBSCRIPTIONS: usize = 1024;
+/// A publish that waits for room at a subscriber, where no send timeout is set.
+pub const PUBLISH_TIMEOUT: Duration = Duration::from_secs(1);
 /// A ZMTP command, in bytes.
 pub const COMMAND_BYTES: usize = 4096;
 /// From the first byte of a connection to its end of handshake, service admission included.
@@ -100,6 +106,8 @@ pub const CPU_IDLE: Duration = Duration::from_secs(30);
 pub const IO_WORK: usize = 4096;
 /// How long a Spot that was found is looked up no more, at most.
 pub const ROUTE_CACHE_AGE: Duration = Duration::from_secs(15);
+/// Creations and closes of Spots that one node has under way at another. More of them are refused.
+pub const CONTROLS: usize = 1024;
 /// Spots that a host remembers having found.
 pub const ROUTE_CACHE_ROUTES: usize = 1 << 18;
 /// How long a Spot may take that its first message makes, where no deadline is told.

@@ -29,14 +29,16 @@ mod sink;
 mod table;
 mod upkeep;
 
-pub(crate) use descriptor::{claim, record as published};
-pub(crate) use discovery::Discovery;
+pub(crate) use backoff::Backoff;
+pub(crate) use descriptor::{Announced, Publishes, claim, record as published};
+pub(crate) use discovery::{Discovery, Searches};
 pub(crate) use flow::ReceiveFlow;
 pub use info::ObjectRole;
 pub(crate) use info::{Hashed, NodeInfo, OperationId, Operations, Scope};
 pub(crate) use links::{Links, LinksConfig, Lookup, WeakLinks};
 pub(crate) use objects::ObjectServer;
 pub(crate) use peer::PeerLink;
+pub(crate) use plan::{Need, plan};
 
 /// What the floor above hears. Called on link tasks: it must not block or run handlers.
 pub(crate) trait Upcall: Send + Sync {

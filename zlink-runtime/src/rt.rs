@@ -12,6 +12,9 @@ pub use crate::channel::{
 };
 pub use crate::error::HandlerError;
 pub use crate::execution::{Overrun, Tick, WorkCall, YieldFor, YieldTurn, Yields};
+pub use crate::fanout::{
+    FanoutCall, FanoutContext, FanoutEvent, FanoutRoute, FanoutSubscriber, FanoutSubscriberBuilder, FanoutTurn,
+};
 pub use crate::id::{ChannelName, MeshName, Rid, SpotType, TimerName, Topic};
 pub use crate::message::codec::*;
 pub use crate::message::metadata::MetadataKey;

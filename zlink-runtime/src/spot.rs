@@ -8,6 +8,7 @@ mod anew;
 mod around;
 mod call;
 mod close;
+mod controls;
 mod create;
 mod desk;
 mod dispatch;

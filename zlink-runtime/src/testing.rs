@@ -4,11 +4,13 @@
 pub mod authority;
 mod cluster;
 mod explore;
+mod faulty;
 pub mod store;
 pub mod transport;
 
 pub use cluster::{Cluster, selections};
 pub use explore::explore;
+pub use faulty::Faulty;
 
 pub use crate::channel::Selection;
 

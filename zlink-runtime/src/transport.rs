@@ -20,6 +20,7 @@ use crate::permit::{HostPermits, Permit};
 
 mod endpoint;
 mod link;
+mod pubsub;
 mod sending;
 #[cfg(feature = "testing")]
 pub(crate) mod simulated;
@@ -34,6 +35,8 @@ pub use endpoint::{Endpoint, InvalidEndpoint};
 #[doc(hidden)]
 pub use link::Receiver;
 pub use link::{LinkConfig, LinkTransport};
+pub use pubsub::Connections;
+pub(crate) use pubsub::{Incoming, Message, Publisher, Received, Topics, Unpublished};
 #[cfg(feature = "zeromq")]
 pub use zeromq::ZeromqTransport;
 
@@ -68,6 +71,12 @@ pub trait Transport: Send + Sync + fmt::Debug + 'static {
     /// Where the peer cannot be reached, or its handshake fails or takes longer than two seconds.
     fn dial<'a>(&'a self, endpoint: &'a Endpoint, offer: Offer)
     -> BoxFuture<'a, Result<Arc<dyn Link>, TransportError>>;
+
+    /// What classic fanout connects with, which knows no links. `None` where this transport carries none: a host with a
+    /// fanout does not start then.
+    fn connections(&self) -> Option<Connections> {
+        None
+    }
 }
 
 /// A bound endpoint. Dropping it stops accepting; its links live on.

@@ -298,8 +298,28 @@ pub(crate) fn parse(record: &[u8]) -> Result<Incoming, Malformed> {
                 _ => Err(malformed("a receive flow is neither 0 nor 1")),
             }
         }
+        RecordKind::FanoutEvent => Err(malformed("an event of a fanout came over a link")),
         RecordKind::Unspecified | RecordKind::Unknown(_) => Err(malformed("the record is of an unknown kind")),
     }
+}
+
+/// Reads the parts of an event of a fanout, which names its channel and packet.
+///
+/// # Errors
+/// As [`parse`], and where it is something else.
+pub(crate) fn parse_event(record: &[u8]) -> Result<Call, Malformed> {
+    let (head, rest) = fixed::<SendHead>(record)?;
+    if head.major != MAJOR || RecordKind::from_wire(head.kind) != RecordKind::FanoutEvent {
+        return Err(malformed("it is no event of a fanout"));
+    }
+    if head.operation != NAMED {
+        return Err(malformed("an event names its packet by number"));
+    }
+    let mut parts = Parts {
+        record,
+        at: record.len() - rest.len(),
+    };
+    parts.call(true, head.flags, head.operation).map_err(malformed)
 }
 
 fn parse_reply(record: &[u8]) -> Result<Incoming, Malformed> {

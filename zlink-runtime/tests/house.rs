@@ -20,7 +20,7 @@ const FLOORS: &[&[&[&str]]] = &[
     &[&["permit", "execution"], &["call"]],
     &[&["transport"], &["location"]],
     &[&["routing"], &["mesh"]],
-    &[&["channel", "spot", "actor", "session"], &["fanout"]],
+    &[&["channel", "spot", "actor", "session"], &["channel", "fanout"]],
     &[&["relocation"]],
     &[&["host"], &["observe"]],
     &[&["rt"], &["testing"], &["fuzz"], &["bench"]],

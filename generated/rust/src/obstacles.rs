@@ -7034,4 +7034,729 @@ impl ResultSpotClient {
     }
 }
 
+/// The ChannelName of the fanout `obstacles`.
+pub const OBSTACLES_3: rt::ChannelName = rt::ChannelName::from_static("obstacles");
+
+/// What handles the events of the fanout `obstacles`; [`subscriber`] registers it.
+pub trait ObstaclesHandler_3: rt::Send + rt::Sync + 'static {
+    /// Handles `obstacles.obstacles.as`.
+    fn r#as(&self, context: &rt::FanoutContext<'_>, event: Result)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.break`.
+    fn r#break(&self, context: &rt::FanoutContext<'_>, event: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.const`.
+    fn r#const(&self, context: &rt::FanoutContext<'_>, event: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.crate`.
+    fn crate_(&self, context: &rt::FanoutContext<'_>, event: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.fn`.
+    fn r#fn(&self, context: &rt::FanoutContext<'_>, event: super::crate_::Result)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.gen`.
+    fn r#gen(&self, context: &rt::FanoutContext<'_>, event: Result)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.self`.
+    fn self_(&self, context: &rt::FanoutContext<'_>, event: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.Self`.
+    fn self_2(&self, context: &rt::FanoutContext<'_>, event: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.super`.
+    fn super_(&self, context: &rt::FanoutContext<'_>, event: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.type`.
+    fn r#type(&self, context: &rt::FanoutContext<'_>, event: super::crate_::Result)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.async`.
+    fn r#async(&self, context: &rt::FanoutContext<'_>, event: Result)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.await`.
+    fn r#await(&self, context: &rt::FanoutContext<'_>, event: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.try`.
+    fn r#try(&self, context: &rt::FanoutContext<'_>, event: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.Result`.
+    fn result(&self, context: &rt::FanoutContext<'_>, event: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.Option`.
+    fn option(&self, context: &rt::FanoutContext<'_>, event: super::crate_::Result)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.String`.
+    fn string(&self, context: &rt::FanoutContext<'_>, event: Result)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.Vec`.
+    fn vec(&self, context: &rt::FanoutContext<'_>, event: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.Ok`.
+    fn ok(&self, context: &rt::FanoutContext<'_>, event: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.None`.
+    fn none(&self, context: &rt::FanoutContext<'_>, event: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.Clone`.
+    fn clone_2(&self, context: &rt::FanoutContext<'_>, event: super::crate_::Result)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.Send`.
+    fn send(&self, context: &rt::FanoutContext<'_>, event: Result)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.Future`.
+    fn future(&self, context: &rt::FanoutContext<'_>, event: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.rt`.
+    fn rt(&self, context: &rt::FanoutContext<'_>, event: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.std`.
+    fn std(&self, context: &rt::FanoutContext<'_>, event: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.core`.
+    fn core(&self, context: &rt::FanoutContext<'_>, event: super::crate_::Result)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.handler`.
+    fn handler(&self, context: &rt::FanoutContext<'_>, event: Result)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.event`.
+    fn event(&self, context: &rt::FanoutContext<'_>, event: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.route`.
+    fn route(&self, context: &rt::FanoutContext<'_>, event: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.caller`.
+    fn caller(&self, context: &rt::FanoutContext<'_>, event: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.channel`.
+    fn channel(&self, context: &rt::FanoutContext<'_>, event: super::crate_::Result)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.context`.
+    fn context(&self, context: &rt::FanoutContext<'_>, event: Result)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.topic`.
+    fn topic(&self, context: &rt::FanoutContext<'_>, event: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.name`.
+    fn name(&self, context: &rt::FanoutContext<'_>, event: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.NAME`.
+    fn name_2(&self, context: &rt::FanoutContext<'_>, event: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.FooBar`.
+    fn foo_bar_4(&self, context: &rt::FanoutContext<'_>, event: super::crate_::Result)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.foo_bar`.
+    fn foo_bar(&self, context: &rt::FanoutContext<'_>, event: Result)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.fooBar`.
+    fn foo_bar_5(&self, context: &rt::FanoutContext<'_>, event: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.FOO_BAR`.
+    fn foo_bar_3(&self, context: &rt::FanoutContext<'_>, event: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.foo_bar_2`.
+    fn foo_bar_2(&self, context: &rt::FanoutContext<'_>, event: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.x`.
+    fn x(&self, context: &rt::FanoutContext<'_>, event: super::crate_::Result)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.X`.
+    fn x_2(&self, context: &rt::FanoutContext<'_>, event: Result)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.on`.
+    fn on_2(&self, context: &rt::FanoutContext<'_>, event: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.clone`.
+    fn clone(&self, context: &rt::FanoutContext<'_>, event: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.into`.
+    fn into_2(&self, context: &rt::FanoutContext<'_>, event: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.try_into`.
+    fn try_into_2(&self, context: &rt::FanoutContext<'_>, event: super::crate_::Result)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.poll`.
+    fn poll(&self, context: &rt::FanoutContext<'_>, event: Result)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.unwrap`.
+    fn unwrap(&self, context: &rt::FanoutContext<'_>, event: String)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.drop`.
+    fn drop(&self, context: &rt::FanoutContext<'_>, event: Self_)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.publish`.
+    fn publish(&self, context: &rt::FanoutContext<'_>, event: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.obstacles.subscriber`.
+    fn subscriber(&self, context: &rt::FanoutContext<'_>, event: super::crate_::Result)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+}
+
+/// A subscriber of `obstacles`, to register with a host.
+pub fn subscriber<H: ObstaclesHandler_3>(handler: H) -> rt::FanoutSubscriber {
+    rt::FanoutSubscriber::builder(OBSTACLES_3, handler)
+        .event("obstacles.obstacles.as", <H as ObstaclesHandler_3>::r#as)
+        .event("obstacles.obstacles.break", <H as ObstaclesHandler_3>::r#break)
+        .event("obstacles.obstacles.const", <H as ObstaclesHandler_3>::r#const)
+        .event("obstacles.obstacles.crate", <H as ObstaclesHandler_3>::crate_)
+        .event("obstacles.obstacles.fn", <H as ObstaclesHandler_3>::r#fn)
+        .event("obstacles.obstacles.gen", <H as ObstaclesHandler_3>::r#gen)
+        .event("obstacles.obstacles.self", <H as ObstaclesHandler_3>::self_)
+        .event("obstacles.obstacles.Self", <H as ObstaclesHandler_3>::self_2)
+        .event("obstacles.obstacles.super", <H as ObstaclesHandler_3>::super_)
+        .event("obstacles.obstacles.type", <H as ObstaclesHandler_3>::r#type)
+        .event("obstacles.obstacles.async", <H as ObstaclesHandler_3>::r#async)
+        .event("obstacles.obstacles.await", <H as ObstaclesHandler_3>::r#await)
+        .event("obstacles.obstacles.try", <H as ObstaclesHandler_3>::r#try)
+        .event("obstacles.obstacles.Result", <H as ObstaclesHandler_3>::result)
+        .event("obstacles.obstacles.Option", <H as ObstaclesHandler_3>::option)
+        .event("obstacles.obstacles.String", <H as ObstaclesHandler_3>::string)
+        .event("obstacles.obstacles.Vec", <H as ObstaclesHandler_3>::vec)
+        .event("obstacles.obstacles.Ok", <H as ObstaclesHandler_3>::ok)
+        .event("obstacles.obstacles.None", <H as ObstaclesHandler_3>::none)
+        .event("obstacles.obstacles.Clone", <H as ObstaclesHandler_3>::clone_2)
+        .event("obstacles.obstacles.Send", <H as ObstaclesHandler_3>::send)
+        .event("obstacles.obstacles.Future", <H as ObstaclesHandler_3>::future)
+        .event("obstacles.obstacles.rt", <H as ObstaclesHandler_3>::rt)
+        .event("obstacles.obstacles.std", <H as ObstaclesHandler_3>::std)
+        .event("obstacles.obstacles.core", <H as ObstaclesHandler_3>::core)
+        .event("obstacles.obstacles.handler", <H as ObstaclesHandler_3>::handler)
+        .event("obstacles.obstacles.event", <H as ObstaclesHandler_3>::event)
+        .event("obstacles.obstacles.route", <H as ObstaclesHandler_3>::route)
+        .event("obstacles.obstacles.caller", <H as ObstaclesHandler_3>::caller)
+        .event("obstacles.obstacles.channel", <H as ObstaclesHandler_3>::channel)
+        .event("obstacles.obstacles.context", <H as ObstaclesHandler_3>::context)
+        .event("obstacles.obstacles.topic", <H as ObstaclesHandler_3>::topic)
+        .event("obstacles.obstacles.name", <H as ObstaclesHandler_3>::name)
+        .event("obstacles.obstacles.NAME", <H as ObstaclesHandler_3>::name_2)
+        .event("obstacles.obstacles.FooBar", <H as ObstaclesHandler_3>::foo_bar_4)
+        .event("obstacles.obstacles.foo_bar", <H as ObstaclesHandler_3>::foo_bar)
+        .event("obstacles.obstacles.fooBar", <H as ObstaclesHandler_3>::foo_bar_5)
+        .event("obstacles.obstacles.FOO_BAR", <H as ObstaclesHandler_3>::foo_bar_3)
+        .event("obstacles.obstacles.foo_bar_2", <H as ObstaclesHandler_3>::foo_bar_2)
+        .event("obstacles.obstacles.x", <H as ObstaclesHandler_3>::x)
+        .event("obstacles.obstacles.X", <H as ObstaclesHandler_3>::x_2)
+        .event("obstacles.obstacles.on", <H as ObstaclesHandler_3>::on_2)
+        .event("obstacles.obstacles.clone", <H as ObstaclesHandler_3>::clone)
+        .event("obstacles.obstacles.into", <H as ObstaclesHandler_3>::into_2)
+        .event("obstacles.obstacles.try_into", <H as ObstaclesHandler_3>::try_into_2)
+        .event("obstacles.obstacles.poll", <H as ObstaclesHandler_3>::poll)
+        .event("obstacles.obstacles.unwrap", <H as ObstaclesHandler_3>::unwrap)
+        .event("obstacles.obstacles.drop", <H as ObstaclesHandler_3>::drop)
+        .event("obstacles.obstacles.publish", <H as ObstaclesHandler_3>::publish)
+        .event("obstacles.obstacles.subscriber", <H as ObstaclesHandler_3>::subscriber)
+        .build()
+}
+
+/// A publisher of `obstacles` that publishes from `caller`.
+pub fn publisher(caller: &impl rt::Caller) -> ObstaclesPublisher {
+    ObstaclesPublisher { route: rt::FanoutRoute::new(caller, OBSTACLES_3) }
+}
+
+/// Publishes to the fanout `obstacles`; [`publisher`] makes one.
+#[derive(Clone, Debug)]
+pub struct ObstaclesPublisher { route: rt::FanoutRoute }
+
+impl ObstaclesPublisher {
+    /// The same under another ChannelName than the schema's.
+    pub fn on(self, channel: rt::ChannelName) -> Self {
+        Self { route: self.route.on(channel) }
+    }
+    /// Publishes `obstacles.obstacles.as`.
+    pub fn r#as(&self, event: Result) -> rt::FanoutCall<Result> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.as", rt::None) }, event)
+    }
+    /// Publishes `obstacles.obstacles.break`.
+    pub fn r#break(&self, event: String) -> rt::FanoutCall<String> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.break", rt::Some("a\"b\\break")) }, event)
+    }
+    /// Publishes `obstacles.obstacles.const`.
+    pub fn r#const(&self, event: Self_) -> rt::FanoutCall<Self_> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.const", rt::Some("")) }, event)
+    }
+    /// Publishes `obstacles.obstacles.crate`.
+    pub fn crate_(&self, event: super::core::Option) -> rt::FanoutCall<super::core::Option> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.crate", rt::None) }, event)
+    }
+    /// Publishes `obstacles.obstacles.fn`.
+    pub fn r#fn(&self, event: super::crate_::Result) -> rt::FanoutCall<super::crate_::Result> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.fn", rt::Some("a\"b\\fn")) }, event)
+    }
+    /// Publishes `obstacles.obstacles.gen`.
+    pub fn r#gen(&self, event: Result) -> rt::FanoutCall<Result> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.gen", rt::Some("")) }, event)
+    }
+    /// Publishes `obstacles.obstacles.self`.
+    pub fn self_(&self, event: String) -> rt::FanoutCall<String> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.self", rt::None) }, event)
+    }
+    /// Publishes `obstacles.obstacles.Self`.
+    pub fn self_2(&self, event: Self_) -> rt::FanoutCall<Self_> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.Self", rt::Some("a\"b\\Self")) }, event)
+    }
+    /// Publishes `obstacles.obstacles.super`.
+    pub fn super_(&self, event: super::core::Option) -> rt::FanoutCall<super::core::Option> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.super", rt::Some("")) }, event)
+    }
+    /// Publishes `obstacles.obstacles.type`.
+    pub fn r#type(&self, event: super::crate_::Result) -> rt::FanoutCall<super::crate_::Result> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.type", rt::None) }, event)
+    }
+    /// Publishes `obstacles.obstacles.async`.
+    pub fn r#async(&self, event: Result) -> rt::FanoutCall<Result> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.async", rt::Some("a\"b\\async")) }, event)
+    }
+    /// Publishes `obstacles.obstacles.await`.
+    pub fn r#await(&self, event: String) -> rt::FanoutCall<String> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.await", rt::Some("")) }, event)
+    }
+    /// Publishes `obstacles.obstacles.try`.
+    pub fn r#try(&self, event: Self_) -> rt::FanoutCall<Self_> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.try", rt::None) }, event)
+    }
+    /// Publishes `obstacles.obstacles.Result`.
+    pub fn result(&self, event: super::core::Option) -> rt::FanoutCall<super::core::Option> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.Result", rt::Some("a\"b\\Result")) }, event)
+    }
+    /// Publishes `obstacles.obstacles.Option`.
+    pub fn option(&self, event: super::crate_::Result) -> rt::FanoutCall<super::crate_::Result> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.Option", rt::Some("")) }, event)
+    }
+    /// Publishes `obstacles.obstacles.String`.
+    pub fn string(&self, event: Result) -> rt::FanoutCall<Result> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.String", rt::None) }, event)
+    }
+    /// Publishes `obstacles.obstacles.Vec`.
+    pub fn vec(&self, event: String) -> rt::FanoutCall<String> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.Vec", rt::Some("a\"b\\Vec")) }, event)
+    }
+    /// Publishes `obstacles.obstacles.Ok`.
+    pub fn ok(&self, event: Self_) -> rt::FanoutCall<Self_> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.Ok", rt::Some("")) }, event)
+    }
+    /// Publishes `obstacles.obstacles.None`.
+    pub fn none(&self, event: super::core::Option) -> rt::FanoutCall<super::core::Option> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.None", rt::None) }, event)
+    }
+    /// Publishes `obstacles.obstacles.Clone`.
+    pub fn clone_2(&self, event: super::crate_::Result) -> rt::FanoutCall<super::crate_::Result> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.Clone", rt::Some("a\"b\\Clone")) }, event)
+    }
+    /// Publishes `obstacles.obstacles.Send`.
+    pub fn send(&self, event: Result) -> rt::FanoutCall<Result> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.Send", rt::Some("")) }, event)
+    }
+    /// Publishes `obstacles.obstacles.Future`.
+    pub fn future(&self, event: String) -> rt::FanoutCall<String> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.Future", rt::None) }, event)
+    }
+    /// Publishes `obstacles.obstacles.rt`.
+    pub fn rt(&self, event: Self_) -> rt::FanoutCall<Self_> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.rt", rt::Some("a\"b\\rt")) }, event)
+    }
+    /// Publishes `obstacles.obstacles.std`.
+    pub fn std(&self, event: super::core::Option) -> rt::FanoutCall<super::core::Option> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.std", rt::Some("")) }, event)
+    }
+    /// Publishes `obstacles.obstacles.core`.
+    pub fn core(&self, event: super::crate_::Result) -> rt::FanoutCall<super::crate_::Result> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.core", rt::None) }, event)
+    }
+    /// Publishes `obstacles.obstacles.handler`.
+    pub fn handler(&self, event: Result) -> rt::FanoutCall<Result> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.handler", rt::Some("a\"b\\handler")) }, event)
+    }
+    /// Publishes `obstacles.obstacles.event`.
+    pub fn event(&self, event: String) -> rt::FanoutCall<String> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.event", rt::Some("")) }, event)
+    }
+    /// Publishes `obstacles.obstacles.route`.
+    pub fn route(&self, event: Self_) -> rt::FanoutCall<Self_> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.route", rt::None) }, event)
+    }
+    /// Publishes `obstacles.obstacles.caller`.
+    pub fn caller(&self, event: super::core::Option) -> rt::FanoutCall<super::core::Option> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.caller", rt::Some("a\"b\\caller")) }, event)
+    }
+    /// Publishes `obstacles.obstacles.channel`.
+    pub fn channel(&self, event: super::crate_::Result) -> rt::FanoutCall<super::crate_::Result> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.channel", rt::Some("")) }, event)
+    }
+    /// Publishes `obstacles.obstacles.context`.
+    pub fn context(&self, event: Result) -> rt::FanoutCall<Result> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.context", rt::None) }, event)
+    }
+    /// Publishes `obstacles.obstacles.topic`.
+    pub fn topic(&self, event: String) -> rt::FanoutCall<String> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.topic", rt::Some("a\"b\\topic")) }, event)
+    }
+    /// Publishes `obstacles.obstacles.name`.
+    pub fn name(&self, event: Self_) -> rt::FanoutCall<Self_> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.name", rt::Some("")) }, event)
+    }
+    /// Publishes `obstacles.obstacles.NAME`.
+    pub fn name_2(&self, event: super::core::Option) -> rt::FanoutCall<super::core::Option> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.NAME", rt::None) }, event)
+    }
+    /// Publishes `obstacles.obstacles.FooBar`.
+    pub fn foo_bar_4(&self, event: super::crate_::Result) -> rt::FanoutCall<super::crate_::Result> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.FooBar", rt::Some("a\"b\\FooBar")) }, event)
+    }
+    /// Publishes `obstacles.obstacles.foo_bar`.
+    pub fn foo_bar(&self, event: Result) -> rt::FanoutCall<Result> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.foo_bar", rt::Some("")) }, event)
+    }
+    /// Publishes `obstacles.obstacles.fooBar`.
+    pub fn foo_bar_5(&self, event: String) -> rt::FanoutCall<String> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.fooBar", rt::None) }, event)
+    }
+    /// Publishes `obstacles.obstacles.FOO_BAR`.
+    pub fn foo_bar_3(&self, event: Self_) -> rt::FanoutCall<Self_> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.FOO_BAR", rt::Some("a\"b\\FOO_BAR")) }, event)
+    }
+    /// Publishes `obstacles.obstacles.foo_bar_2`.
+    pub fn foo_bar_2(&self, event: super::core::Option) -> rt::FanoutCall<super::core::Option> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.foo_bar_2", rt::Some("")) }, event)
+    }
+    /// Publishes `obstacles.obstacles.x`.
+    pub fn x(&self, event: super::crate_::Result) -> rt::FanoutCall<super::crate_::Result> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.x", rt::None) }, event)
+    }
+    /// Publishes `obstacles.obstacles.X`.
+    pub fn x_2(&self, event: Result) -> rt::FanoutCall<Result> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.X", rt::Some("a\"b\\X")) }, event)
+    }
+    /// Publishes `obstacles.obstacles.on`.
+    pub fn on_2(&self, event: String) -> rt::FanoutCall<String> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.on", rt::Some("")) }, event)
+    }
+    /// Publishes `obstacles.obstacles.clone`.
+    pub fn clone(&self, event: Self_) -> rt::FanoutCall<Self_> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.clone", rt::None) }, event)
+    }
+    /// Publishes `obstacles.obstacles.into`.
+    pub fn into_2(&self, event: super::core::Option) -> rt::FanoutCall<super::core::Option> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.into", rt::Some("a\"b\\into")) }, event)
+    }
+    /// Publishes `obstacles.obstacles.try_into`.
+    pub fn try_into_2(&self, event: super::crate_::Result) -> rt::FanoutCall<super::crate_::Result> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.try_into", rt::Some("")) }, event)
+    }
+    /// Publishes `obstacles.obstacles.poll`.
+    pub fn poll(&self, event: Result) -> rt::FanoutCall<Result> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.poll", rt::None) }, event)
+    }
+    /// Publishes `obstacles.obstacles.unwrap`.
+    pub fn unwrap(&self, event: String) -> rt::FanoutCall<String> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.unwrap", rt::Some("a\"b\\unwrap")) }, event)
+    }
+    /// Publishes `obstacles.obstacles.drop`.
+    pub fn drop(&self, event: Self_) -> rt::FanoutCall<Self_> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.drop", rt::Some("")) }, event)
+    }
+    /// Publishes `obstacles.obstacles.publish`.
+    pub fn publish(&self, event: super::core::Option) -> rt::FanoutCall<super::core::Option> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.publish", rt::None) }, event)
+    }
+    /// Publishes `obstacles.obstacles.subscriber`.
+    pub fn subscriber(&self, event: super::crate_::Result) -> rt::FanoutCall<super::crate_::Result> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.obstacles.subscriber", rt::Some("a\"b\\subscriber")) }, event)
+    }
+}
+
+/// The ChannelName of the fanout `type`.
+pub const TYPE_4: rt::ChannelName = rt::ChannelName::from_static("type");
+
+/// What handles the events of the fanout `type`; [`type_subscriber`] registers it.
+pub trait TypeHandler_2: rt::Send + rt::Sync + 'static {
+    /// Handles `obstacles.type.a`.
+    fn a(&self, context: &rt::FanoutContext<'_>, event: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+}
+
+/// A subscriber of `type`, to register with a host.
+pub fn type_subscriber<H: TypeHandler_2>(handler: H) -> rt::FanoutSubscriber {
+    rt::FanoutSubscriber::builder(TYPE_4, handler)
+        .event("obstacles.type.a", <H as TypeHandler_2>::a)
+        .build()
+}
+
+/// A publisher of `type` that publishes from `caller`.
+pub fn type_publisher(caller: &impl rt::Caller) -> TypePublisher {
+    TypePublisher { route: rt::FanoutRoute::new(caller, TYPE_4) }
+}
+
+/// Publishes to the fanout `type`; [`type_publisher`] makes one.
+#[derive(Clone, Debug)]
+pub struct TypePublisher { route: rt::FanoutRoute }
+
+impl TypePublisher {
+    /// The same under another ChannelName than the schema's.
+    pub fn on(self, channel: rt::ChannelName) -> Self {
+        Self { route: self.route.on(channel) }
+    }
+    /// Publishes `obstacles.type.a`.
+    pub fn a(&self, event: Vec) -> rt::FanoutCall<Vec> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.type.a", rt::None) }, event)
+    }
+}
+
+/// The ChannelName of the fanout `Self`.
+pub const SELF_4: rt::ChannelName = rt::ChannelName::from_static("Self");
+
+/// What handles the events of the fanout `Self`; [`self_subscriber`] registers it.
+pub trait SelfHandler_2: rt::Send + rt::Sync + 'static {
+    /// Handles `obstacles.Self.a`.
+    fn a(&self, context: &rt::FanoutContext<'_>, event: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+}
+
+/// A subscriber of `Self`, to register with a host.
+pub fn self_subscriber<H: SelfHandler_2>(handler: H) -> rt::FanoutSubscriber {
+    rt::FanoutSubscriber::builder(SELF_4, handler)
+        .event("obstacles.Self.a", <H as SelfHandler_2>::a)
+        .build()
+}
+
+/// A publisher of `Self` that publishes from `caller`.
+pub fn self_publisher(caller: &impl rt::Caller) -> SelfPublisher {
+    SelfPublisher { route: rt::FanoutRoute::new(caller, SELF_4) }
+}
+
+/// Publishes to the fanout `Self`; [`self_publisher`] makes one.
+#[derive(Clone, Debug)]
+pub struct SelfPublisher { route: rt::FanoutRoute }
+
+impl SelfPublisher {
+    /// The same under another ChannelName than the schema's.
+    pub fn on(self, channel: rt::ChannelName) -> Self {
+        Self { route: self.route.on(channel) }
+    }
+    /// Publishes `obstacles.Self.a`.
+    pub fn a(&self, event: Vec) -> rt::FanoutCall<Vec> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.Self.a", rt::None) }, event)
+    }
+}
+
+/// The ChannelName of the fanout `publisher`.
+pub const PUBLISHER: rt::ChannelName = rt::ChannelName::from_static("publisher");
+
+/// What handles the events of the fanout `publisher`; [`publisher_subscriber`] registers it.
+pub trait PublisherHandler: rt::Send + rt::Sync + 'static {
+    /// Handles `obstacles.publisher.a`.
+    fn a(&self, context: &rt::FanoutContext<'_>, event: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+}
+
+/// A subscriber of `publisher`, to register with a host.
+pub fn publisher_subscriber<H: PublisherHandler>(handler: H) -> rt::FanoutSubscriber {
+    rt::FanoutSubscriber::builder(PUBLISHER, handler)
+        .event("obstacles.publisher.a", <H as PublisherHandler>::a)
+        .build()
+}
+
+/// A publisher of `publisher` that publishes from `caller`.
+pub fn publisher_publisher(caller: &impl rt::Caller) -> PublisherPublisher {
+    PublisherPublisher { route: rt::FanoutRoute::new(caller, PUBLISHER) }
+}
+
+/// Publishes to the fanout `publisher`; [`publisher_publisher`] makes one.
+#[derive(Clone, Debug)]
+pub struct PublisherPublisher { route: rt::FanoutRoute }
+
+impl PublisherPublisher {
+    /// The same under another ChannelName than the schema's.
+    pub fn on(self, channel: rt::ChannelName) -> Self {
+        Self { route: self.route.on(channel) }
+    }
+    /// Publishes `obstacles.publisher.a`.
+    pub fn a(&self, event: Vec) -> rt::FanoutCall<Vec> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.publisher.a", rt::None) }, event)
+    }
+}
+
+/// The ChannelName of the fanout `subscriber`.
+pub const SUBSCRIBER: rt::ChannelName = rt::ChannelName::from_static("subscriber");
+
+/// What handles the events of the fanout `subscriber`; [`subscriber_subscriber`] registers it.
+pub trait SubscriberHandler: rt::Send + rt::Sync + 'static {
+    /// Handles `obstacles.subscriber.a`.
+    fn a(&self, context: &rt::FanoutContext<'_>, event: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+}
+
+/// A subscriber of `subscriber`, to register with a host.
+pub fn subscriber_subscriber<H: SubscriberHandler>(handler: H) -> rt::FanoutSubscriber {
+    rt::FanoutSubscriber::builder(SUBSCRIBER, handler)
+        .event("obstacles.subscriber.a", <H as SubscriberHandler>::a)
+        .build()
+}
+
+/// A publisher of `subscriber` that publishes from `caller`.
+pub fn subscriber_publisher(caller: &impl rt::Caller) -> SubscriberPublisher {
+    SubscriberPublisher { route: rt::FanoutRoute::new(caller, SUBSCRIBER) }
+}
+
+/// Publishes to the fanout `subscriber`; [`subscriber_publisher`] makes one.
+#[derive(Clone, Debug)]
+pub struct SubscriberPublisher { route: rt::FanoutRoute }
+
+impl SubscriberPublisher {
+    /// The same under another ChannelName than the schema's.
+    pub fn on(self, channel: rt::ChannelName) -> Self {
+        Self { route: self.route.on(channel) }
+    }
+    /// Publishes `obstacles.subscriber.a`.
+    pub fn a(&self, event: Vec) -> rt::FanoutCall<Vec> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.subscriber.a", rt::None) }, event)
+    }
+}
+
+/// The ChannelName of the fanout `foo-bar`.
+pub const FOO_BAR_10: rt::ChannelName = rt::ChannelName::from_static("foo-bar");
+
+/// What handles the events of the fanout `foo-bar`; [`foo_bar_3_subscriber`] registers it.
+pub trait FooBar_2Handler_2: rt::Send + rt::Sync + 'static {
+    /// Handles `obstacles.foo-bar.a`.
+    fn a(&self, context: &rt::FanoutContext<'_>, event: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+}
+
+/// A subscriber of `foo-bar`, to register with a host.
+pub fn foo_bar_3_subscriber<H: FooBar_2Handler_2>(handler: H) -> rt::FanoutSubscriber {
+    rt::FanoutSubscriber::builder(FOO_BAR_10, handler)
+        .event("obstacles.foo-bar.a", <H as FooBar_2Handler_2>::a)
+        .build()
+}
+
+/// A publisher of `foo-bar` that publishes from `caller`.
+pub fn foo_bar_3_publisher(caller: &impl rt::Caller) -> FooBar_2Publisher {
+    FooBar_2Publisher { route: rt::FanoutRoute::new(caller, FOO_BAR_10) }
+}
+
+/// Publishes to the fanout `foo-bar`; [`foo_bar_3_publisher`] makes one.
+#[derive(Clone, Debug)]
+pub struct FooBar_2Publisher { route: rt::FanoutRoute }
+
+impl FooBar_2Publisher {
+    /// The same under another ChannelName than the schema's.
+    pub fn on(self, channel: rt::ChannelName) -> Self {
+        Self { route: self.route.on(channel) }
+    }
+    /// Publishes `obstacles.foo-bar.a`.
+    pub fn a(&self, event: Vec) -> rt::FanoutCall<Vec> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.foo-bar.a", rt::None) }, event)
+    }
+}
+
+/// The ChannelName of the fanout `foo_bar`.
+pub const FOO_BAR_11: rt::ChannelName = rt::ChannelName::from_static("foo_bar");
+
+/// What handles the events of the fanout `foo_bar`; [`foo_bar_subscriber`] registers it.
+pub trait FooBar_3Handler_2: rt::Send + rt::Sync + 'static {
+    /// Handles `obstacles.foo_bar.a`.
+    fn a(&self, context: &rt::FanoutContext<'_>, event: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+}
+
+/// A subscriber of `foo_bar`, to register with a host.
+pub fn foo_bar_subscriber<H: FooBar_3Handler_2>(handler: H) -> rt::FanoutSubscriber {
+    rt::FanoutSubscriber::builder(FOO_BAR_11, handler)
+        .event("obstacles.foo_bar.a", <H as FooBar_3Handler_2>::a)
+        .build()
+}
+
+/// A publisher of `foo_bar` that publishes from `caller`.
+pub fn foo_bar_publisher(caller: &impl rt::Caller) -> FooBar_3Publisher {
+    FooBar_3Publisher { route: rt::FanoutRoute::new(caller, FOO_BAR_11) }
+}
+
+/// Publishes to the fanout `foo_bar`; [`foo_bar_publisher`] makes one.
+#[derive(Clone, Debug)]
+pub struct FooBar_3Publisher { route: rt::FanoutRoute }
+
+impl FooBar_3Publisher {
+    /// The same under another ChannelName than the schema's.
+    pub fn on(self, channel: rt::ChannelName) -> Self {
+        Self { route: self.route.on(channel) }
+    }
+    /// Publishes `obstacles.foo_bar.a`.
+    pub fn a(&self, event: Vec) -> rt::FanoutCall<Vec> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.foo_bar.a", rt::None) }, event)
+    }
+}
+
+/// The ChannelName of the fanout `FooBar`.
+pub const FOO_BAR_9: rt::ChannelName = rt::ChannelName::from_static("FooBar");
+
+/// What handles the events of the fanout `FooBar`; [`foo_bar_2_subscriber`] registers it.
+pub trait FooBarHandler_2: rt::Send + rt::Sync + 'static {
+    /// Handles `obstacles.FooBar.a`.
+    fn a(&self, context: &rt::FanoutContext<'_>, event: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+}
+
+/// A subscriber of `FooBar`, to register with a host.
+pub fn foo_bar_2_subscriber<H: FooBarHandler_2>(handler: H) -> rt::FanoutSubscriber {
+    rt::FanoutSubscriber::builder(FOO_BAR_9, handler)
+        .event("obstacles.FooBar.a", <H as FooBarHandler_2>::a)
+        .build()
+}
+
+/// A publisher of `FooBar` that publishes from `caller`.
+pub fn foo_bar_2_publisher(caller: &impl rt::Caller) -> FooBarPublisher {
+    FooBarPublisher { route: rt::FanoutRoute::new(caller, FOO_BAR_9) }
+}
+
+/// Publishes to the fanout `FooBar`; [`foo_bar_2_publisher`] makes one.
+#[derive(Clone, Debug)]
+pub struct FooBarPublisher { route: rt::FanoutRoute }
+
+impl FooBarPublisher {
+    /// The same under another ChannelName than the schema's.
+    pub fn on(self, channel: rt::ChannelName) -> Self {
+        Self { route: self.route.on(channel) }
+    }
+    /// Publishes `obstacles.FooBar.a`.
+    pub fn a(&self, event: Vec) -> rt::FanoutCall<Vec> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.FooBar.a", rt::None) }, event)
+    }
+}
+
+/// The ChannelName of the fanout `result`.
+pub const RESULT_3: rt::ChannelName = rt::ChannelName::from_static("result");
+
+/// What handles the events of the fanout `result`; [`result_subscriber`] registers it.
+pub trait ResultHandler_2: rt::Send + rt::Sync + 'static {
+    /// Handles `obstacles.result.result`.
+    fn result(&self, context: &rt::FanoutContext<'_>, event: Result)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+}
+
+/// A subscriber of `result`, to register with a host.
+pub fn result_subscriber<H: ResultHandler_2>(handler: H) -> rt::FanoutSubscriber {
+    rt::FanoutSubscriber::builder(RESULT_3, handler)
+        .event("obstacles.result.result", <H as ResultHandler_2>::result)
+        .build()
+}
+
+/// A publisher of `result` that publishes from `caller`.
+pub fn result_publisher(caller: &impl rt::Caller) -> ResultPublisher {
+    ResultPublisher { route: rt::FanoutRoute::new(caller, RESULT_3) }
+}
+
+/// Publishes to the fanout `result`; [`result_publisher`] makes one.
+#[derive(Clone, Debug)]
+pub struct ResultPublisher { route: rt::FanoutRoute }
+
+impl ResultPublisher {
+    /// The same under another ChannelName than the schema's.
+    pub fn on(self, channel: rt::ChannelName) -> Self {
+        Self { route: self.route.on(channel) }
+    }
+    /// Publishes `obstacles.result.result`.
+    pub fn result(&self, event: Result) -> rt::FanoutCall<Result> {
+        self.route.publish(const { rt::FanoutEvent::new("obstacles.result.result", rt::None) }, event)
+    }
+}
+
 // The Actors `result` are part of the contract; nothing is generated for them yet.

@@ -287,3 +287,80 @@ impl AdminClient {
         self.route.request(const { rt::Method::request("test.every_type.admin.drain", rt::Some(3600000)) }, request)
     }
 }
+
+/// The ChannelName of the fanout `happenings`.
+pub const HAPPENINGS: rt::ChannelName = rt::ChannelName::from_static("happenings");
+
+/// All kinds of events.
+pub trait HappeningsHandler: rt::Send + rt::Sync + 'static {
+    /// Somebody was told.
+    fn told(&self, context: &rt::FanoutContext<'_>, event: super::test_common::Money)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `test.every_type.happenings.grouped`.
+    fn grouped(&self, context: &rt::FanoutContext<'_>, event: Small)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `test.every_type.happenings.to_all`.
+    fn to_all(&self, context: &rt::FanoutContext<'_>, event: Empty)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `test.every_type.happenings.first_name`.
+    fn renamed(&self, context: &rt::FanoutContext<'_>, event: Empty)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `other.name`.
+    fn named(&self, context: &rt::FanoutContext<'_>, event: Small)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `test.every_type.happenings.odd`.
+    fn odd(&self, context: &rt::FanoutContext<'_>, event: Small)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+}
+
+/// A subscriber of `happenings`, to register with a host.
+pub fn happenings_subscriber<H: HappeningsHandler>(handler: H) -> rt::FanoutSubscriber {
+    rt::FanoutSubscriber::builder(HAPPENINGS, handler)
+        .event("test.every_type.happenings.told", <H as HappeningsHandler>::told)
+        .event("test.every_type.happenings.grouped", <H as HappeningsHandler>::grouped)
+        .event("test.every_type.happenings.to_all", <H as HappeningsHandler>::to_all)
+        .event("test.every_type.happenings.first_name", <H as HappeningsHandler>::renamed)
+        .event("other.name", <H as HappeningsHandler>::named)
+        .event("test.every_type.happenings.odd", <H as HappeningsHandler>::odd)
+        .build()
+}
+
+/// A publisher of `happenings` that publishes from `caller`.
+pub fn happenings_publisher(caller: &impl rt::Caller) -> HappeningsPublisher {
+    HappeningsPublisher { route: rt::FanoutRoute::new(caller, HAPPENINGS) }
+}
+
+/// Publishes to the fanout `happenings`; [`happenings_publisher`] makes one.
+#[derive(Clone, Debug)]
+pub struct HappeningsPublisher { route: rt::FanoutRoute }
+
+impl HappeningsPublisher {
+    /// The same under another ChannelName than the schema's.
+    pub fn on(self, channel: rt::ChannelName) -> Self {
+        Self { route: self.route.on(channel) }
+    }
+    /// Somebody was told.
+    pub fn told(&self, event: super::test_common::Money) -> rt::FanoutCall<super::test_common::Money> {
+        self.route.publish(const { rt::FanoutEvent::new("test.every_type.happenings.told", rt::None) }, event)
+    }
+    /// Publishes `test.every_type.happenings.grouped`.
+    pub fn grouped(&self, event: Small) -> rt::FanoutCall<Small> {
+        self.route.publish(const { rt::FanoutEvent::new("test.every_type.happenings.grouped", rt::Some("everything.grouped.")) }, event)
+    }
+    /// Publishes `test.every_type.happenings.to_all`.
+    pub fn to_all(&self, event: Empty) -> rt::FanoutCall<Empty> {
+        self.route.publish(const { rt::FanoutEvent::new("test.every_type.happenings.to_all", rt::Some("")) }, event)
+    }
+    /// Publishes `test.every_type.happenings.first_name`.
+    pub fn renamed(&self, event: Empty) -> rt::FanoutCall<Empty> {
+        self.route.publish(const { rt::FanoutEvent::new("test.every_type.happenings.first_name", rt::None) }, event)
+    }
+    /// Publishes `other.name`.
+    pub fn named(&self, event: Small) -> rt::FanoutCall<Small> {
+        self.route.publish(const { rt::FanoutEvent::new("other.name", rt::None) }, event)
+    }
+    /// Publishes `test.every_type.happenings.odd`.
+    pub fn odd(&self, event: Small) -> rt::FanoutCall<Small> {
+        self.route.publish(const { rt::FanoutEvent::new("test.every_type.happenings.odd", rt::Some("\u{1}ZLF2 \"\\\t\u{2028} `ä|")) }, event)
+    }
+}

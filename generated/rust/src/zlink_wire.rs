@@ -52,6 +52,8 @@ rt::enumeration! {
         SpotClose = 23,
         /// One way, to all Spots of a node that subscribe. Head: `SendHead`; before the payload stands the topic. Between nodes only.
         SpotPublish = 24,
+        /// One way, to all that subscribe to a fanout. Head: `SendHead`, with names as text. Never on a link: it is the second frame of a message whose first is the topic.
+        FanoutEvent = 25,
         /// The one terminal of a request. Head: `ReplyHead`.
         Reply = 32,
     }
@@ -63,6 +65,8 @@ rt::enumeration! {
         Unspecified = 0,
         RouteMesh = 1,
         ClientServer = 2,
+        /// Of a publisher in a Location Store; never of a link.
+        Fanout = 3,
     }
 }
 
@@ -429,7 +433,7 @@ rt::message! {
 }
 
 rt::message! {
-    /// A value in a Location Store, of a MeshNode or of a ClientServer server that can be found there.
+    /// A value in a Location Store, of a MeshNode, a ClientServer server or a fanout's publisher that can be found there.
     #[derive(Default)]
     "zlink.wire.Descriptor" => pub struct Descriptor {
         /// Names the host whose lease it holds by.

@@ -33,3 +33,11 @@ fn what_a_yield_would_break_is_refused_by_the_compiler() {
 fn what_a_spot_cannot_do_is_refused_by_the_compiler() {
     trybuild::TestCases::new().compile_fail("tests/misuse/spots/*.rs");
 }
+
+/// An event has no metadata, no timeout, no second end and no other message, and who hears it serves no channel.
+///
+/// REQ: CH-102, CH-103, CH-802
+#[test]
+fn what_an_event_cannot_have_is_refused_by_the_compiler() {
+    trybuild::TestCases::new().compile_fail("tests/misuse/fanouts/*.rs");
+}

@@ -6,6 +6,7 @@
  * On several lines.
  */
 // `admin` has no client here: it is called at a node (`target: node`), by a node of the same mesh.
+// `happenings` has no client here: a fanout is published and subscribed to by hosts.
 
 import * as rt from "./zlink/index.js";
 import * as $test_common from "./test_common.js";

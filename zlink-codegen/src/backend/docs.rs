@@ -3,6 +3,7 @@
 //! What is said is decided in this module and the rooms below it, how it looks in the templates, `templates/docs`. A page
 //! says nothing of who imports its namespace, so that it is the same whichever schema brought it.
 
+mod fanouts;
 mod objects;
 mod page;
 mod picture;
@@ -108,6 +109,7 @@ struct Line {
     version: u32,
     doc: String,
     services: Vec<String>,
+    fanouts: Vec<String>,
     objects: Vec<Object>,
 }
 
@@ -132,6 +134,7 @@ impl Line {
             version: it.version,
             doc: text::first(&it.doc),
             services: it.services.iter().map(|service| service.name.clone()).collect(),
+            fanouts: it.fanouts.iter().map(|it| it.name.clone()).collect(),
             objects: spots.chain(actors).collect(),
         })
     }

@@ -1,4 +1,4 @@
-//! Rust: owned types and their FlatBuffers codecs, handler traits, servers and clients, Spots and their factories.
+//! Rust: owned types and their FlatBuffers codecs, handler traits, servers and clients, fanouts, Spots and their factories.
 //!
 //! What it writes names nothing but `super::` (imported namespaces) and the runtime it was given: no prelude name, so
 //! that a schema may call its messages `Result`, `Option` or `String`. It is written as text, by hand: build scripts
@@ -6,6 +6,7 @@
 
 mod data;
 mod doc;
+mod fanout;
 mod graph;
 mod names;
 mod service;
@@ -131,7 +132,7 @@ struct Context<'a> {
 impl<'a> Context<'a> {
     fn is_empty(&self, it: &Namespace) -> bool {
         let types = it.enums.len() + it.structs.len() + it.unions.len() + it.messages.len();
-        types + it.metadata.len() + it.services.len() + it.spots.len() + it.actors.len() == 0
+        types + it.metadata.len() + it.services.len() + it.fanouts.len() + it.spots.len() + it.actors.len() == 0
     }
 
     fn items(&mut self, namespace: &Namespace) {
@@ -156,6 +157,9 @@ impl<'a> Context<'a> {
         }
         for (it, names) in namespace.spots.iter().zip(&names.spots) {
             self.spot(it, names);
+        }
+        for (it, names) in namespace.fanouts.iter().zip(&names.fanouts) {
+            self.fanout(it, names);
         }
         for it in &namespace.actors {
             self.text.line("");

@@ -155,7 +155,8 @@ fn written(tree: &Node, path: &[String]) -> Option<Span> {
             }
             (Some("enums"), 3, number) => return value(node, number).or(found),
             (Some("services" | "spots" | "actors"), 2, "packets") => node.get("methods"),
-            (Some("services" | "spots" | "actors"), 3, packet) if path[2] == "packets" => {
+            (Some("fanouts"), 2, "packets") => node.get("events"),
+            (Some("services" | "fanouts" | "spots" | "actors"), 3, packet) if path[2] == "packets" => {
                 return method(node, packet).or(found);
             }
             (Some("structs"), 2, _) => node.get(key).or_else(|| node.get("fields")?.value.get(key)),

@@ -107,13 +107,14 @@ codes! {
     EmptyUnion = "0605" Error "A union has no members.";
     MemberTwice = "0606" Error "A message is a member of a union twice.";
 
-    // 07xx: services
+    // 07xx: services and fanouts
     NoExchange = "0701" Error "A method says neither `send` nor `request`, or both.";
     ReplyMismatch = "0702" Error "A request has no reply, or a send has one.";
     TimeoutOnSend = "0703" Error "A send has a timeout.";
-    DuplicatePacket = "0704" Error "Two methods of a service, Spot or Actor share a packet name.";
+    DuplicatePacket = "0704" Error "Two methods of a service, Spot or Actor, or two events of a fanout, share a packet name.";
     BadPacket = "0705" Error "A packet name is empty, too long, or holds characters it cannot have.";
     BadWas = "0706" Error "`was` names nothing that a method can have been called.";
+    BadTopic = "0707" Error "The topic of an event is too long, or is reserved.";
 
     // 08xx: Spots and Actors
     KeyOfAnotherKind = "0801" Error "A key belongs to another kind of Spot, or to Spots alone.";
@@ -136,6 +137,10 @@ codes! {
     IdleObject = "0906" Warning "A Spot or an Actor has nothing to do.";
     NeverActivated = "0907" Warning "No message activates an Instance Spot.";
     NoEntry = "0908" Warning "An Actor is a member of no Entry Spot.";
+    EmptyFanout = "0909" Warning "A fanout has no events.";
+    WildcardTopic = "0910" Warning "The topic of an event holds what looks like a wildcard.";
+    TopicWithinWord = "0911" Warning "The topic of an event goes on within the last word of another one.";
+    SharedChannel = "0912" Warning "A fanout has the ChannelName of a service.";
 
     // 10xx: the lock file
     NoLock = "1001" Note "A namespace has no lock file.";
@@ -178,6 +183,8 @@ codes! {
     Admission = "1214" Error "WIRE: a creation or a join exchanges something else, or is gone.";
 
     MemberLost = "1215" Error "WIRE: an Actor may be in a Spot no more.";
+
+    TopicChanged = "1216" Error "WIRE: an event is published to another topic.";
 
     // 13xx: changes that stored or relocated state does not survive
     StateRaised = "1301" Error "STATE: the version of a state was raised.";

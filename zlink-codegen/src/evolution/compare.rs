@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::contract::{Contract, Service, Use};
+use super::contract::{Contract, Fanout, Service, Use};
 use super::packets::Packets;
 use super::shape::Shapes;
 use crate::diagnostic::{Code, Level};
@@ -96,6 +96,11 @@ pub(crate) fn compare_beside(old: &Contract, new: &Contract, changed: &mut HashS
         }
         let (old, new) = (old.unwrap_or(&nothing), new.unwrap_or(&nothing));
         Packets::of("services", name, name).compare(&old.packets, &new.packets, shapes, &mut changes);
+    });
+    let nothing = Fanout::default();
+    pairs(&old.fanouts, &new.fanouts, |name, old, new| {
+        let (old, new) = (old.unwrap_or(&nothing), new.unwrap_or(&nothing));
+        Packets::events(name).compare(&old.packets, &new.packets, shapes, &mut changes);
     });
     super::objects::compare("spots", &old.spots, &new.spots, shapes, &mut changes);
     super::objects::compare("actors", &old.actors, &new.actors, shapes, &mut changes);

@@ -28,6 +28,7 @@ pub(crate) struct Contract {
     pub(crate) unions: BTreeMap<String, BTreeMap<u8, Use<String>>>,
     pub(crate) messages: BTreeMap<String, Message>,
     pub(crate) services: BTreeMap<String, Service>,
+    pub(crate) fanouts: BTreeMap<String, Fanout>,
     pub(crate) spots: BTreeMap<String, Object>,
     pub(crate) actors: BTreeMap<String, Object>,
 }
@@ -65,6 +66,13 @@ pub(crate) struct Service {
     pub(crate) packets: BTreeMap<String, Use<Method>>,
 }
 
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fanout {
+    /// Events by packet name.
+    pub(crate) packets: BTreeMap<String, Use<Method>>,
+}
+
+/// A method, a subscription, or an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Method {
     pub(crate) name: String,
@@ -74,6 +82,8 @@ pub(crate) struct Method {
     pub(crate) reply: Option<String>,
     /// Nothing of it for a service.
     pub(crate) turn: Turn,
+    /// Where an event is published to; nothing for all others.
+    pub(crate) topic: Option<String>,
 }
 
 /// What a User Spot does where it says nothing else, and what a lock leaves out.
@@ -165,6 +175,11 @@ impl Contract {
                 .iter()
                 .map(|it| (it.name.clone(), service(it, &text)))
                 .collect(),
+            fanouts: it
+                .fanouts
+                .iter()
+                .map(|it| (it.name.clone(), fanout(it, &text)))
+                .collect(),
             spots: it
                 .spots
                 .iter()
@@ -232,6 +247,10 @@ impl Contract {
                 packets: BTreeMap::new(),
             });
             remember(&mut new.packets, &old.packets, |method| method.name.clone());
+        }
+        for (name, old) in &old.fanouts {
+            let new = self.fanouts.entry(name.clone()).or_default();
+            remember(&mut new.packets, &old.packets, |event| event.name.clone());
         }
         for (new, old) in [(&mut self.spots, &old.spots), (&mut self.actors, &old.actors)] {
             for (name, old) in old {
@@ -304,6 +323,22 @@ fn service(it: &ir::Service, text: &Text<'_>) -> Service {
     }
 }
 
+fn fanout(it: &ir::Fanout, text: &Text<'_>) -> Fanout {
+    let event = |it: &ir::Event| {
+        let event = Method {
+            name: it.name.clone(),
+            message: text.message(it.message),
+            reply: None,
+            turn: Turn::default(),
+            topic: Some(it.topic().to_owned()),
+        };
+        (it.packet.clone(), Use::Now(event))
+    };
+    Fanout {
+        packets: it.events.iter().map(event).collect(),
+    }
+}
+
 /// A method under its packet name.
 fn method(it: &ir::Method, text: &Text<'_>) -> (String, Use<Method>) {
     let (message, reply) = match &it.exchange {
@@ -315,6 +350,7 @@ fn method(it: &ir::Method, text: &Text<'_>) -> (String, Use<Method>) {
         message: text.message(*message),
         reply,
         turn: Turn::default(),
+        topic: None,
     };
     (it.packet.clone(), Use::Now(method))
 }
@@ -369,6 +405,7 @@ fn spot(it: &ir::Spot, actors: &[ir::Actor], text: &Text<'_>) -> Object {
                 yields: it.yields,
                 ..Turn::default()
             },
+            topic: None,
         };
         // Neither channels nor packet names hold spaces.
         let key = format!("{} {} {}", it.channel, it.packet, it.topic);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use super::contract::{
-    Admission, Contract, DEFAULT_EXECUTION, Enum, Field, Message, Metadata, Method, Object, Service, Turn, Use,
+    Admission, Contract, DEFAULT_EXECUTION, Enum, Fanout, Field, Message, Metadata, Method, Object, Service, Turn, Use,
 };
 use crate::diagnostic::{Code, Diagnostic};
 use crate::load::{Entry, Kind, Node, Text};
@@ -41,6 +41,7 @@ fn contract(root: &Node) -> Read<Contract> {
         "unions",
         "messages",
         "services",
+        "fanouts",
         "spots",
         "actors",
     ];
@@ -82,6 +83,12 @@ fn contract(root: &Node) -> Read<Contract> {
         unions: section(root, "unions", |node| numbered(node, name))?,
         messages: section(root, "messages", message)?,
         services: section(root, "services", service)?,
+        fanouts: section(root, "fanouts", |node| {
+            known(node, &["packets"])?;
+            Ok(Fanout {
+                packets: section(node, "packets", event)?,
+            })
+        })?,
         spots: section(root, "spots", object)?,
         actors: section(root, "actors", object)?,
     })
@@ -151,6 +158,21 @@ fn method(node: &Node) -> Read<Use<Method>> {
         message,
         reply,
         turn,
+        topic: None,
+    }))
+}
+
+fn event(node: &Node) -> Read<Use<Method>> {
+    if let Some(gone) = gone(node) {
+        return Ok(Use::Gone(gone?));
+    }
+    known(node, &["event", "publish", "topic"])?;
+    Ok(Use::Now(Method {
+        name: string(node, "event")?,
+        message: string(node, "publish")?,
+        reply: None,
+        turn: Turn::default(),
+        topic: Some(string(node, "topic")?),
     }))
 }
 

@@ -1,4 +1,4 @@
-//! What was sent under which packet name, and what is: of a service, of a Spot or of an Actor.
+//! What was sent under which packet name, and what is: of a service, of a fanout, of a Spot or of an Actor.
 //!
 //! It must not know what else these have.
 
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::compare::{Changes, now_called, pairs};
 use super::contract::{Method, Turn, Use};
 use super::shape::Shapes;
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, shorten};
 
 /// Whose packet names are compared, and what they are called here and in the lock.
 pub(super) struct Packets<'n> {
@@ -37,6 +37,15 @@ impl<'n> Packets<'n> {
             locked: "packets",
             what: "method",
             key: "packet name",
+        }
+    }
+
+    /// The events of a fanout.
+    pub(super) fn events(owner: &'n str) -> Self {
+        Self {
+            list: "events",
+            what: "event",
+            ..Self::of("fanouts", owner, owner)
         }
     }
 
@@ -110,6 +119,7 @@ impl<'n> Packets<'n> {
         let was = self.was(packet);
         let shape = |it: &Method| match &it.reply {
             Some(reply) => format!("request {} and reply {reply}", it.message),
+            None if it.topic.is_some() => format!("publish {}", it.message),
             None => format!("send {}", it.message),
         };
         let message = format!(
@@ -124,12 +134,35 @@ impl<'n> Packets<'n> {
         if !same_reply(&old.reply, &new.reply, shapes) || !shapes.same(&old.message, &new.message) {
             changes
                 .add(Code::MethodExchange, message, &at, &was)
-                .help(format!("or add a {} and keep this one", self.what));
+                .help(format!("or add another {} and keep this one", self.what));
         } else if (&old.message, &old.reply) != (&new.message, &new.reply) {
             let message = format!("{message}, which is the same on the wire");
             changes.add(Code::Retyped, message, &at, &was);
         }
         self.turn(packet, old.turn, new, changes);
+        self.topic(packet, old, new, changes);
+    }
+
+    /// Who subscribes to a topic that only one side publishes to gets nothing of the other, and nobody is told.
+    fn topic(&self, packet: &str, old: &Method, new: &Method, changes: &mut Changes) {
+        let (Some(before), Some(now)) = (&old.topic, &new.topic) else {
+            return;
+        };
+        if before != now {
+            let message = format!(
+                "the {} `{}.{}` was published to the topic `{}` and is to `{}`",
+                self.what,
+                self.owner,
+                new.name,
+                shorten(before),
+                shorten(now)
+            );
+            let change = changes.add(Code::TopicChanged, message, &self.at(&new.name), &self.was(packet));
+            change.help(format!(
+                "who subscribes to one gets nothing of the other; or add another {} and keep this one",
+                self.what
+            ));
+        }
     }
 
     fn turn(&self, packet: &str, old: Turn, new: &Method, changes: &mut Changes) {

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::contract::{Admission, Contract, DEFAULT_EXECUTION, Message, Method, Object, Service, Turn, Use};
+use super::contract::{Admission, Contract, DEFAULT_EXECUTION, Fanout, Message, Method, Object, Service, Turn, Use};
 
 const HEAD: &str = "\
 # Written by `zlink-codegen accept`. Check it in, and do not edit it.
@@ -47,6 +47,7 @@ pub(crate) fn write(it: &Contract) -> String {
     });
     out.section("messages", &it.messages, Lines::message);
     out.section("services", &it.services, Lines::service);
+    out.section("fanouts", &it.fanouts, Lines::fanout);
     out.section("spots", &it.spots, Lines::object);
     out.section("actors", &it.actors, Lines::object);
     out.0
@@ -104,6 +105,15 @@ impl Lines {
     fn service(&mut self, name: &str, it: &Service) {
         self.line(1, format_args!("{}:", quote(name)));
         self.line(2, format_args!("target: {}", if it.node { "node" } else { "channel" }));
+        self.packets("packets", &it.packets);
+    }
+
+    fn fanout(&mut self, name: &str, it: &Fanout) {
+        if it.packets.is_empty() {
+            self.line(1, format_args!("{}: {{}}", quote(name)));
+            return;
+        }
+        self.line(1, format_args!("{}:", quote(name)));
         self.packets("packets", &it.packets);
     }
 
@@ -172,8 +182,21 @@ impl Lines {
                 Use::Now(Method {
                     name,
                     message,
+                    topic: Some(topic),
+                    ..
+                }) => {
+                    let (name, message, topic) = (quote(name), quote(message), quote(topic));
+                    self.line(
+                        3,
+                        format_args!("{packet}: {{ event: {name}, publish: {message}, topic: {topic} }}"),
+                    );
+                }
+                Use::Now(Method {
+                    name,
+                    message,
                     reply,
                     turn,
+                    topic: None,
                 }) => {
                     let key = if reply.is_some() { "request" } else { "send" };
                     let reply = reply
@@ -215,10 +238,14 @@ fn quote(text: &str) -> String {
     }
     let mut quoted = String::from('"');
     for c in text.chars() {
-        if matches!(c, '"' | '\\') {
-            quoted.push('\\');
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            // A topic may hold any character; a file may not, and some end lines.
+            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}') => {
+                let _ = write!(quoted, "\\u{:04X}", u32::from(c));
+            }
+            c => quoted.push(c),
         }
-        quoted.push(c);
     }
     quoted.push('"');
     quoted

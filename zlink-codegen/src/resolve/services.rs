@@ -27,7 +27,7 @@ pub(super) fn service(it: &syntax::Service, namespace: &str, lookup: &mut Lookup
     }
 }
 
-/// The packet names of one service, Spot or Actor.
+/// The packet names of one service, fanout, Spot or Actor.
 pub(super) struct Packets {
     /// What the names begin with.
     prefix: String,
@@ -40,19 +40,32 @@ impl Packets {
         let seen = HashMap::new();
         Packets { prefix, owner, seen }
     }
+
+    /// The packet name of one, which none before it has.
+    pub(super) fn take(
+        &mut self,
+        name: &Name,
+        written: Option<&Name>,
+        was: Option<&Name>,
+        what: &str,
+        lookup: &mut Lookup<'_, '_>,
+    ) -> String {
+        let packet = packet(name, written, was, &self.prefix, lookup);
+        let span = written.map_or(name.span, |written| written.span);
+        if let Some(first) = self.seen.insert(packet.clone(), span) {
+            let message = format!("the packet name `{}` is in use in {}", shorten(&packet), self.owner);
+            let item = Diagnostic::new(Code::DuplicatePacket, span, message)
+                .label("again here")
+                .at(first, "first here");
+            lookup.report(item.help(format!("it selects the handler, so each {what} needs its own")));
+        }
+        packet
+    }
 }
 
 /// The method, where it exchanges something that exists.
 pub(super) fn method(it: &syntax::Method, packets: &mut Packets, lookup: &mut Lookup<'_, '_>) -> Option<ir::Method> {
-    let packet = packet(&it.name, it.packet.as_ref(), it.was.as_ref(), &packets.prefix, lookup);
-    let span = it.packet.as_ref().map_or(it.name.span, |packet| packet.span);
-    if let Some(first) = packets.seen.insert(packet.clone(), span) {
-        let message = format!("the packet name `{}` is in use in {}", shorten(&packet), packets.owner);
-        let item = Diagnostic::new(Code::DuplicatePacket, span, message)
-            .label("again here")
-            .at(first, "first here");
-        lookup.report(item.help("it selects the handler, so each method needs its own"));
-    }
+    let packet = packets.take(&it.name, it.packet.as_ref(), it.was.as_ref(), "method", lookup);
     Some(ir::Method {
         name: it.name.value.clone(),
         doc: Doc(it.doc.clone()),

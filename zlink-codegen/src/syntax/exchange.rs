@@ -57,14 +57,14 @@ impl Reader<'_> {
                 millis: self.duration(&entry.value),
             }),
             packet: self.word(entries, "packet"),
-            was: self.was(entries),
+            was: self.was(entries, "the name of a method"),
         };
         Some((method, entries))
     }
 
-    pub(super) fn was(&mut self, entries: &[Entry]) -> Option<Name> {
+    pub(super) fn was(&mut self, entries: &[Entry], what: &str) -> Option<Name> {
         let text = self.text(&find(entries, "was")?.value, "`was`")?;
-        Some(self.name(text, "the name of a method", &[]))
+        Some(self.name(text, what, &[]))
     }
 
     pub(super) fn exchanged(&mut self, entries: &[Entry], key: &str) -> Option<Spanned<Option<Path>>> {

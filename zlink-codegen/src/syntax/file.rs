@@ -23,11 +23,12 @@ const KEYS: &[&str] = &[
     "unions",
     "messages",
     "services",
+    "fanouts",
     "spots",
     "actors",
 ];
 /// Known to the language, not to this generator.
-const LATER: &[&str] = &["fanouts", "sessions"];
+const LATER: &[&str] = &["sessions"];
 /// A namespace is the prefix of packet names, which have at most 255 bytes.
 pub(super) const NAMESPACE_BYTES: usize = 100;
 
@@ -72,6 +73,7 @@ pub(crate) fn lower(root: &Node, source: &Source, sink: &mut Sink) -> File {
         unions: reader.section(entries, "unions", |reader, entry| Some(reader.union(entry))),
         messages: reader.section(entries, "messages", |reader, entry| Some(reader.message(entry))),
         services: reader.section(entries, "services", Reader::service),
+        fanouts: reader.section(entries, "fanouts", Reader::fanout),
         spots: reader.section(entries, "spots", Reader::spot),
         actors: reader.section(entries, "actors", Reader::actor),
     };

@@ -25,6 +25,10 @@ pub(super) fn example(what: &str) -> Option<&'static str> {
         "a service" => "billing: { methods: { charge: { request: Charge, reply: Receipt } } }",
         "`methods`" => "methods: { charge: { request: Charge, reply: Receipt } }",
         "a method" => "charge: { request: Charge, reply: Receipt }",
+        "`fanouts`" => "fanouts: { office-events: { events: { closed: { publish: Closed } } } }",
+        "a fanout" => "office-events: { events: { closed: { publish: Closed } } }",
+        "`events`" => "events: { closed: { publish: Closed } }",
+        "an event of a fanout" => "closed: { publish: Closed }",
         "`spots`" => "spots: { cart: { kind: instance, relocation: { policy: recreate } } }",
         "a Spot" => "cart: { kind: instance, relocation: { policy: recreate } }",
         "`members`" => "members: [player]",
@@ -57,6 +61,25 @@ pub(super) fn instead(what: &str, key: &str) -> Option<&'static str> {
         ("a method", "oneway" | "one_way" | "notify") => {
             "write `send: Charge` in place of `request`: a message without a reply"
         }
+        (FANOUT, "methods" | "messages") => {
+            "write `events: { closed: { publish: Closed } }`: a fanout has no handler that answers"
+        }
+        (FANOUT, "topic" | "topics") => "write `topic` at each event; what a host subscribes to, its code says",
+        (FANOUT, "target") => "remove it: a fanout reaches every subscriber, and nobody in particular",
+        (FANOUT | EVENT, "metadata") => {
+            "remove it: an event carries none; what subscribers need is part of its message"
+        }
+        (FANOUT | EVENT, "timeout" | "send_timeout" | "no_drop") => {
+            "remove it: nobody is waited for but the publisher's own queues, and its host says how long"
+        }
+        (EVENT, "send" | "message") => "write `publish: Closed`: the message that subscribers get",
+        (EVENT, "request") => {
+            "write `publish: Closed`: a publisher does not know who gets an event; a service has requests and replies"
+        }
+        (EVENT, "reply" | "response" | "returns" | "output") => {
+            "remove it: a publisher does not know who gets an event, so nobody can answer; a service has replies"
+        }
+        (EVENT, "channel") => "remove it: the ChannelName is the name of the fanout",
         _ => return None,
     })
 }
@@ -68,6 +91,10 @@ pub(super) const USER: &str = "a User Spot";
 pub(super) const PER_ACTOR: &str = "a User Spot that is `per_actor`";
 pub(super) const INSTANCE: &str = "an Instance Spot";
 pub(super) const ACTOR: &str = "an Actor";
+
+/// What fanouts are called, and their parts.
+pub(super) const FANOUT: &str = "a fanout";
+pub(super) const EVENT: &str = "an event of a fanout";
 
 /// Why a kind, or a part of one (`a method of an Entry Spot`), has no such key, where another has it.
 pub(super) fn elsewhere(what: &str, key: &str) -> Option<&'static str> {

@@ -255,7 +255,7 @@ impl Reader<'_> {
             topic: self.word(entries, "topic"),
             message: self.exchanged(entries, "message").and_then(|it| it.value),
             packet: self.word(entries, "packet"),
-            was: self.was(entries),
+            was: self.was(entries, "the name of a subscription"),
             yields: self.flag(entries, "yields"),
         })
     }

@@ -205,3 +205,68 @@ fn a_lock_of_spots_and_actors_reads_back_as_itself_and_remembers_them() {
     let ran = room.run(&["check", "@arena.yaml"]);
     assert!(ran.code == 1 && ran.err.contains("[ZL1404]"), "{}", ran.err);
 }
+
+const EVENTS: &str = "\
+messages: { Closed: {}, Opened: {} }
+fanouts: { office: { events: { closed: { publish: Closed, topic: doors }, opened: { publish: Opened } } } }
+";
+
+#[test]
+fn events_are_held_to_their_packet_names_and_topics() {
+    let room = Room::new();
+    room.write("shop.yaml", schema(1, EVENTS));
+    assert_eq!(room.run(&["accept", "@shop.yaml"]).code, 0);
+    assert_eq!(room.run(&["check", "--locked", "@shop.yaml"]).code, 0);
+    let says = |body: &str, code: u8, found: &str| {
+        room.write("shop.yaml", schema(1, body));
+        let ran = room.run(&["check", "@shop.yaml"]);
+        assert!(ran.code == code && ran.err.contains(found), "{found}\n{}", ran.err);
+        assert_eq!(ran.err.contains("error["), code == 1, "{}", ran.err);
+    };
+    // Another name, and what is said that went without saying.
+    let renamed = EVENTS.replace("opened: { publish: Opened", "open: { publish: Opened, was: opened");
+    says(&renamed, 0, "SOURCE: the event `office.open` was called `opened`");
+    let said = "publish: Opened, packet: shop.office.opened, topic: shop.office.opened";
+    says(&EVENTS.replace("publish: Opened", said), 0, "0 errors, 0 warnings");
+    let more = "fanouts: { rooms: { events: { left: { publish: Closed } } }, office";
+    says(
+        &EVENTS.replace("fanouts: { office", more),
+        0,
+        "SOURCE: the event `rooms.left` is new",
+    );
+    // Each of these is lost to somebody.
+    says(&EVENTS.replace("doors", "doors."), 1, "[ZL1216]: WIRE");
+    says(
+        &EVENTS.replace("publish: Closed", "publish: Opened"),
+        1,
+        "[ZL1209]: WIRE",
+    );
+    says(&EVENTS.replace("Closed", "Shut"), 0, "which is the same on the wire");
+    says(
+        &EVENTS.replace("office", "rooms"),
+        1,
+        "WIRE: the event `office.closed` with the packet name",
+    );
+    // A raised version makes it legal, and what is gone is remembered.
+    let without = EVENTS
+        .replace(", opened: { publish: Opened }", "")
+        .replace("doors", "doors.");
+    room.write("shop.yaml", schema(2, &without));
+    assert_eq!(room.run(&["accept", "@shop.yaml"]).code, 0);
+    let lock = room.read("shop.lock.yaml");
+    for line in [
+        "shop.office.closed: { event: closed, publish: Closed, topic: doors. }",
+        "shop.office.opened: { gone: opened }",
+    ] {
+        assert!(lock.contains(line), "{line} in\n{lock}");
+    }
+    room.write("shop.yaml", schema(3, &without.replace("closed:", "opened:")));
+    let ran = room.run(&["check", "@shop.yaml"]);
+    assert!(ran.code == 1 && ran.err.contains("[ZL1404]"), "{}", ran.err);
+    // So is a whole fanout.
+    room.write("shop.yaml", schema(3, "messages: { Closed: {}, Opened: {} }\n"));
+    assert_eq!(room.run(&["accept", "@shop.yaml"]).code, 0);
+    room.write("shop.yaml", schema(4, &without));
+    let ran = room.run(&["check", "@shop.yaml"]);
+    assert!(ran.code == 1 && ran.err.contains("[ZL1404]"), "{}", ran.err);
+}

@@ -161,6 +161,76 @@ fn a_packet_name_has_1_to_255_bytes_and_no_nul() {
     }
 }
 
+/// The first of the fanouts of a schema, whose events are given, or what is wrong.
+fn events(events: &str) -> Result<zlink_codegen::ir::Fanout, Vec<&'static str>> {
+    let room = Room::new();
+    let text = format!("fanouts: {{ office-news: {{ doc: Of the office., events: {{ {events} }} }} }}\n");
+    let path = room.write(
+        "a.yaml",
+        format!("zlink: 1\nnamespace: a\nversion: 1\nmessages: {{ A: {{}}, B: {{}} }}\n{text}"),
+    );
+    match zlink_codegen::load(path) {
+        Ok(mut schema) => Ok(schema.namespaces.remove(0).fanouts.remove(0)),
+        Err(found) => Err(found.items.iter().map(|item| item.code.as_str()).collect()),
+    }
+}
+
+/// REQ: CH-802
+#[test]
+fn the_topic_of_an_event_is_the_one_it_gives_or_its_packet_name() {
+    let fanout = events(
+        "closed: { publish: A, doc: It closes. }, shut: { publish: B, was: left }, named: { publish: A, packet: p }, \
+         grouped: { publish: A, topic: doors., packet: q }, to_all: { publish: A, topic: \"\" }, number: { publish: A, topic: 1.10 }",
+    );
+    let fanout = fanout.expect("a fanout");
+    let doc = fanout.doc.0.as_deref();
+    assert_eq!((fanout.name.as_str(), doc), ("office-news", Some("Of the office.")));
+    assert_eq!(fanout.events[0].doc.0.as_deref(), Some("It closes."));
+    let messages: Vec<usize> = fanout.events.iter().map(|it| it.message.index).collect();
+    assert_eq!(messages, [0, 1, 0, 0, 0, 0]);
+    let names: Vec<_> = fanout
+        .events
+        .iter()
+        .map(|it| (it.name.as_str(), it.packet.as_str(), it.topic()))
+        .collect();
+    assert_eq!(
+        names,
+        [
+            ("closed", "a.office-news.closed", "a.office-news.closed"),
+            ("shut", "a.office-news.left", "a.office-news.left"),
+            ("named", "p", "p"),
+            ("grouped", "q", "doors."),
+            ("to_all", "a.office-news.to_all", ""),
+            ("number", "a.office-news.number", "1.10"),
+        ]
+    );
+}
+
+/// Written, or derived from a packet name: which no name that a packet may have is.
+///
+/// REQ: CH-906
+#[test]
+fn a_topic_that_begins_as_the_beacon_does_is_refused() {
+    let with = |topic: &str| events(&format!("e: {{ publish: A, topic: \"{topic}\" }}"));
+    for refused in ["\\x01ZLF1", "\\x01ZLF1a", "\\x01ZLF1\\0"] {
+        assert_eq!(with(refused), Err(vec!["ZL0707"]), "{refused}");
+    }
+    let allowed = ["\\x01ZLF", "\\x01ZLF2", "ZLF1", "a\\x01ZLF1", "\\x01zlf1"];
+    let means = ["\u{1}ZLF", "\u{1}ZLF2", "ZLF1", "a\u{1}ZLF1", "\u{1}zlf1"];
+    for (written, topic) in allowed.into_iter().zip(means) {
+        assert_eq!(with(written).expect("a topic").events[0].topic(), topic);
+    }
+    assert_eq!(events("e: { publish: A, packet: \"\\x01ZLF1\" }"), Err(vec!["ZL0705"]));
+}
+
+#[test]
+fn a_topic_has_at_most_255_bytes() {
+    let with = |topic: &str| events(&format!("e: {{ publish: A, topic: \"{topic}\" }}"));
+    let longest = format!("ß{}", "t".repeat(253));
+    assert_eq!(with(&longest).expect("255 bytes").events[0].topic(), longest);
+    assert_eq!(with(&format!("{longest}t")), Err(vec!["ZL0707"]));
+}
+
 /// REQ: SP-003, SP-028
 #[test]
 fn spots_and_actors() {

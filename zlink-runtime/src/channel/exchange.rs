@@ -24,7 +24,7 @@ use crate::wire::{self, CallHead, OperationRef, To};
 use super::call::Method;
 use super::objects::Found;
 use super::outbound::Outbound;
-use super::own::{Kind, LOCAL, OwnPeer};
+use super::own::{Claim, Kind, LOCAL, OwnPeer};
 use super::path::PathKind;
 use super::way::{Target, Way};
 
@@ -57,8 +57,9 @@ enum Stage {
     Start,
     /// Waits for somebody to send to.
     Route(BoxFuture<'static, Result<Route, Error>>),
-    /// Waits for room.
-    Room(BoxFuture<'static, Result<(), Refused>>),
+    /// Waits for room. A link has a record only from the poll that finds room; the own node takes one by itself, as its
+    /// claim tells.
+    Room(BoxFuture<'static, Result<(), Refused>>, Option<Claim>),
     /// A request was accepted.
     Sent,
 }
@@ -112,10 +113,13 @@ impl Route {
         }
     }
 
-    fn send(&self, record: Vec<u8>) -> BoxFuture<'static, Result<(), Refused>> {
+    fn send(&self, record: Vec<u8>) -> (BoxFuture<'static, Result<(), Refused>>, Option<Claim>) {
         match self {
-            Route::Link(peer) => peer.send(Lane::Data, record),
-            Route::Own(own, kind) => own.send(*kind, record),
+            Route::Link(peer) => (peer.send(Lane::Data, record), None),
+            Route::Own(own, kind) => {
+                let (sending, claim) = own.send(*kind, record);
+                (sending, Some(claim))
+            }
             Route::Spot(spot) => spot.0.send(record),
         }
     }
@@ -186,15 +190,16 @@ impl Exchange {
         {
             let mut stage = std::mem::replace(&mut self.stage, Stage::Sent);
             self.waiting = None;
-            if let Stage::Room(sending) = &mut stage
-                && let Poll::Ready(Ok(())) = sending.as_mut().poll(cx)
+            if let Stage::Room(sending, claim) = &mut stage
+                && (matches!(sending.as_mut().poll(cx), Poll::Ready(Ok(())))
+                    || claim.as_ref().is_some_and(|claim| !claim.withdraw()))
             {
                 // It found room at the same moment.
                 stage = Stage::Sent;
             }
             return match (stage, outcome) {
                 // Its link was lost while it waited for room there: nothing was submitted, to nobody.
-                (Stage::Room(_), Err(error)) if error.kind() == ErrorKind::Unavailable => self.again(cx),
+                (Stage::Room(..), Err(error)) if error.kind() == ErrorKind::Unavailable => self.again(cx),
                 (_, Ok(reply)) => Step::Reply(reply),
                 (Stage::Sent, Err(error)) => {
                     self.note_misled(&error);
@@ -222,7 +227,7 @@ impl Exchange {
                 }
                 Poll::Ready(Err(error)) => Step::Failed(error.into()),
             },
-            Stage::Room(sending) => match sending.as_mut().poll(cx) {
+            Stage::Room(sending, _) => match sending.as_mut().poll(cx) {
                 Poll::Pending => Step::Pending,
                 Poll::Ready(Ok(())) => {
                     self.in_line(false);
@@ -471,7 +476,7 @@ impl Exchange {
                     }
                     self.note_crowd();
                     head.extend_from_slice(payload);
-                    self.stage = Stage::Room(self.wait_for_room(&route, head));
+                    self.stage = self.wait_for_room(&route, head);
                     self.in_line(true);
                     return self.poll(cx);
                 }
@@ -505,14 +510,15 @@ impl Exchange {
         }
     }
 
-    fn wait_for_room(&mut self, route: &Route, record: Vec<u8>) -> BoxFuture<'static, Result<(), Refused>> {
+    fn wait_for_room(&mut self, route: &Route, record: Vec<u8>) -> Stage {
         let (outbound, in_turn) = (self.way.outbound.clone(), self.way.in_turn());
-        let (room, link, deadline) = (route.send(record), route.id(), self.send_deadline());
+        let ((mut room, claim), link, deadline) = (route.send(record), route.id(), self.send_deadline());
         let path = match &self.way.target {
             Target::Channel(path) => Some(path.clone()),
             _ => None,
         };
-        Box::pin(async move {
+        let taken = claim.clone();
+        let sending = async move {
             let passed_over = async {
                 match path {
                     Some(path) => path.passed_over(link).await,
@@ -522,17 +528,24 @@ impl Exchange {
             let sending = async {
                 tokio::select! {
                     biased;
-                    sent = room => sent,
+                    sent = &mut room => Ok(sent),
                     () = passed_over => Err(Refused::Closed),
                     // What goes on from there hears of the stop.
                     () = outbound.refuses(in_turn) => Err(Refused::Closed),
                 }
             };
-            match deadline {
+            let ended = match deadline {
                 None => sending.await,
                 Some(at) => tokio::time::timeout_at(at, sending).await.unwrap_or(Err(Refused::Full)),
+            };
+            match ended {
+                Ok(sent) => sent,
+                Err(gives_up) if taken.is_none_or(|taken| taken.withdraw()) => Err(gives_up),
+                // The own node has taken it at this moment.
+                Err(_) => room.await,
             }
-        })
+        };
+        Stage::Room(Box::pin(sending), claim)
     }
 
     fn channel(&self) -> Option<&ChannelName> {

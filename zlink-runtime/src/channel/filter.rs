@@ -16,7 +16,7 @@ use super::context::{CorrelationId, MessageKind};
 use super::outbound::{Caller, Outbound, sealed};
 use super::scope::HandlerScope;
 
-/// Stands around every handler of a host's channels and nodes: [`HostBuilder::filter`](crate::HostBuilder::filter)
+/// Stands around every handler of a host's channels, nodes and fanouts: [`HostBuilder::filter`](crate::HostBuilder::filter)
 /// registers one. Or around what the Spots of a node are sent, not their timers:
 /// [`ObjectServerBuilder::filter`](crate::ObjectServerBuilder::filter). It runs within the message's turn, once its payload is decoded.
 ///
@@ -202,6 +202,9 @@ pub(crate) trait Told: fmt::Debug + Send + Sync {
     fn spot(&self) -> Option<&SpotId> {
         None
     }
+    fn topic(&self) -> Option<&str> {
+        None
+    }
     fn packet_name(&self) -> &PacketName;
     fn metadata(&self) -> MetadataView<'_>;
     fn correlation(&self) -> Option<CorrelationId>;
@@ -243,6 +246,12 @@ impl<'a> FilterContext<'a> {
     #[must_use]
     pub fn spot(&self) -> Option<&'a SpotId> {
         self.0.spot()
+    }
+
+    /// Of a fanout's event, what it was published under.
+    #[must_use]
+    pub fn topic(&self) -> Option<&'a str> {
+        self.0.topic()
     }
 
     /// Whether somebody waits for a reply.

@@ -89,7 +89,7 @@ impl Flow {
     }
 
     /// The one that a call made here belongs to: the running handler's, or one that begins with the call.
-    pub(super) fn of_call() -> Self {
+    pub(crate) fn of_call() -> Self {
         CURRENT.get().unwrap_or_else(|| Self::begin(FlowOrigin::Application))
     }
 
@@ -111,7 +111,7 @@ impl Flow {
         Some(Self { id, origin })
     }
 
-    pub(super) fn to_wire(self) -> [u8; FLOW_BYTES] {
+    pub(crate) fn to_wire(self) -> [u8; FLOW_BYTES] {
         let mut bytes = [self.origin.number(); FLOW_BYTES];
         for (place, byte) in bytes.iter_mut().zip(self.id.0.as_bytes()) {
             *place = *byte;

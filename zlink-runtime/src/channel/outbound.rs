@@ -1,5 +1,6 @@
 //! The calling side of a host: its paths, what waits for replies, and whether calls are taken at all.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -55,6 +56,7 @@ struct Inner {
     scopes: AtomicU64,
     paths: OnceLock<Paths>,
     objects: OnceLock<Weak<dyn Objects>>,
+    fanouts: OnceLock<Arc<dyn Any + Send + Sync>>,
 }
 
 struct Paths {
@@ -81,6 +83,7 @@ impl Outbound {
             scopes: AtomicU64::new(1),
             paths: OnceLock::new(),
             objects: OnceLock::new(),
+            fanouts: OnceLock::new(),
         }))
     }
 
@@ -112,6 +115,16 @@ impl Outbound {
     /// The same as the type that it is.
     pub(crate) fn objects_as<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
         self.objects()?.as_any().downcast().ok()
+    }
+
+    /// Sets what its fanouts publish through, once, before the first call. What that is, fanouts know.
+    pub(crate) fn set_fanouts(&self, fanouts: Arc<dyn Any + Send + Sync>) {
+        let _ = self.0.fanouts.set(fanouts);
+    }
+
+    /// The same as the type that it is.
+    pub(crate) fn fanouts_as<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        self.0.fanouts.get()?.downcast_ref()
     }
 
     pub(crate) fn channels(&self) -> impl Iterator<Item = &Arc<ChannelPath>> {

@@ -22,8 +22,8 @@ use super::objects::Arrived;
 
 mod lines;
 
-pub(super) use lines::Kind;
 pub(crate) use lines::OwnLines;
+pub(super) use lines::{Claim, Kind};
 
 /// The link number that stands for this host itself.
 pub(super) const LOCAL: LinkId = LinkId(0);
@@ -81,9 +81,15 @@ impl OwnPeer {
         self.deliver(whole.into(), permit)
     }
 
-    /// Waits for a permit, behind those that wait already. Dropping the future withdraws the record for good.
-    pub(super) fn send(self: &Arc<Self>, kind: Kind, record: Vec<u8>) -> BoxFuture<'static, Result<(), Refused>> {
-        Box::pin(self.lines.send(kind, self.clone(), record.into()))
+    /// Waits for a permit, behind those that wait already. Dropping the future withdraws the record for good, unless the
+    /// claim says that it is taken.
+    pub(super) fn send(
+        self: &Arc<Self>,
+        kind: Kind,
+        record: Vec<u8>,
+    ) -> (BoxFuture<'static, Result<(), Refused>>, Claim) {
+        let (delivery, claim) = self.lines.send(kind, self.clone(), record.into());
+        (Box::pin(delivery), claim)
     }
 
     fn deliver(self: &Arc<Self>, record: Bytes, permit: Permit) -> Result<(), Refused> {

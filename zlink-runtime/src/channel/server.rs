@@ -3,10 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::error::Error;
 use crate::id::{ChannelName, PacketName};
 use crate::limit::{DEFAULT_WEIGHT, DISPATCH_LIMIT};
 use crate::mesh::{OperationId, Operations};
 use crate::message::codec::Message;
+use crate::transport::BoxFuture;
 
 use super::context::{ChannelTurn, MessageKind, NodeTurn};
 use super::dispatch::{Call, Dispatch, LendContext, Requests, Sends};
@@ -17,6 +19,31 @@ pub struct Handler<T> {
     pub(crate) kind: MessageKind,
     pub(crate) packet: PacketName,
     pub(super) dispatch: Arc<dyn Dispatch<T>>,
+}
+
+impl<T: LendContext> Handler<T> {
+    /// One for one-way messages.
+    pub(crate) fn send<H, M, F>(handler: &Arc<H>, packet: &'static str, call: F) -> Self
+    where
+        H: Send + Sync + 'static,
+        M: Message,
+        F: for<'a> Call<'a, H, T, M, Reply = ()>,
+    {
+        let packet = PacketName::from_static(packet);
+        let dispatch = Arc::new(Sends::new(handler.clone(), packet.clone(), call));
+        let kind = MessageKind::Send;
+        Self { kind, packet, dispatch }
+    }
+
+    /// The handler at work on such a message; it is not polled yet.
+    ///
+    /// # Errors
+    /// Where the payload is not what it takes.
+    pub(crate) fn begin(&self, turn: T, payload: &[u8]) -> Result<BoxFuture<'static, ()>, Error> {
+        self.dispatch
+            .start(turn, payload, None)
+            .map_err(|refusal| refusal.error)
+    }
 }
 
 impl<T> Clone for Handler<T> {
@@ -183,10 +210,7 @@ impl<H: Send + Sync + 'static, S: Server> ServerBuilder<H, S> {
         M: Message,
         F: for<'a> Call<'a, H, S::Turn, M, Reply = ()>,
     {
-        let packet = PacketName::from_static(packet);
-        let dispatch = Arc::new(Sends::new(self.handler.clone(), packet.clone(), call));
-        let kind = MessageKind::Send;
-        self.server.add(Handler { kind, packet, dispatch });
+        self.server.add(Handler::send(&self.handler, packet, call));
         self
     }
 

@@ -13,7 +13,7 @@ use crate::random::Random;
 use crate::transport::{LinkConfig, LinkProfile, LinkTransport, Transport};
 
 use super::location::LocationOptions;
-use super::{ClientServerBuilder, Host, MeshBuilder, start};
+use super::{ClientServerBuilder, FanoutBuilder, Host, MeshBuilder, start};
 
 /// How many jobs a host lets wait, chosen by what it is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,6 +45,7 @@ impl JobProfile {
 pub struct HostBuilder {
     pub(super) meshes: Vec<MeshBuilder>,
     pub(super) channels: Vec<ClientServerBuilder>,
+    pub(super) fanouts: Vec<FanoutBuilder>,
     pub(super) filters: Vec<Arc<dyn AnyFilter>>,
     pub(super) max_queued_jobs: u32,
     /// Where the number was chosen by name.
@@ -69,6 +70,7 @@ impl Default for HostBuilder {
         Self {
             meshes: Vec::new(),
             channels: Vec::new(),
+            fanouts: Vec::new(),
             filters: Vec::new(),
             max_queued_jobs: JobProfile::default().jobs(),
             job_profile: Some(JobProfile::default()),
@@ -102,7 +104,13 @@ impl HostBuilder {
         self
     }
 
-    /// Puts `filter` around every handler of the host's channels and nodes, within those that were registered before it.
+    /// Registers one fanout: its Publisher role, its Subscriber role, or both. Each fanout once.
+    pub fn fanout(mut self, configure: impl FnOnce(FanoutBuilder) -> FanoutBuilder) -> Self {
+        self.fanouts.push(configure(FanoutBuilder::default()));
+        self
+    }
+
+    /// Puts `filter` around every handler of the host's channels, nodes and fanouts, within those that were registered before it.
     /// Without filters, none is looked for.
     pub fn filter(mut self, filter: impl Filter) -> Self {
         self.filters.push(Arc::new(filter));
@@ -253,6 +261,7 @@ impl fmt::Debug for HostBuilder {
         f.debug_struct("HostBuilder")
             .field("meshes", &self.meshes)
             .field("channels", &self.channels)
+            .field("fanouts", &self.fanouts)
             .field("filters", &self.filters.len())
             .finish_non_exhaustive()
     }

@@ -18,6 +18,8 @@ pub enum ListenerKind {
     RouteMesh,
     /// A server of a ClientServer channel.
     ClientServer,
+    /// The publisher of a fanout.
+    Fanout,
 }
 
 /// A bound listener, as it was when it was asked for.
@@ -113,6 +115,13 @@ impl Host {
     pub fn listener(&self, kind: ListenerKind, name: &str) -> Result<ListenerInfo, ConfigError> {
         let endpoint = match kind {
             ListenerKind::RouteMesh => self.mesh(name)?.mesh.endpoint.clone(),
+            ListenerKind::Fanout => match self.fanout(name)?.endpoint() {
+                Some(endpoint) => endpoint,
+                None => {
+                    let place = format!("fanout {name:?}");
+                    return Err(ConfigError::new(place, "has no Publisher role here"));
+                }
+            },
             ListenerKind::ClientServer => match &self.client_server(name)?.channel.server {
                 Some((_, endpoint)) => endpoint.clone(),
                 None => {

@@ -16,7 +16,7 @@ use crate::location::{
     BlobSource, BootClock, Guarded, HostLease, LeaseConfig, LeasePhase, LocationStore, LocationTiming, OwnerId,
     ProbeError, Reader, StoreSource, probe,
 };
-use crate::mesh::{Discovery, Links, Scope, claim, published};
+use crate::mesh::{Discovery, Publishes, Scope, Searches, claim, published};
 use crate::random::Random;
 
 use super::validate::Mistakes;
@@ -152,14 +152,14 @@ impl Location {
     ///
     /// # Errors
     /// Where one cannot be published, or the store fails.
-    pub(super) async fn publish(&mut self, sides: Vec<Links>) -> Result<(), ConfigError> {
-        for links in sides {
-            let mut revisions = links.revisions();
-            put(&self.lease, &links).map_err(|problem| ConfigError::new(links.local().scope.to_string(), problem))?;
+    pub(super) async fn publish(&mut self, sides: Vec<Arc<dyn Publishes>>) -> Result<(), ConfigError> {
+        for side in sides {
+            let mut revisions = side.revisions();
+            put(&self.lease, &*side).map_err(|problem| ConfigError::new(side.local().scope.to_string(), problem))?;
             let lease = self.lease.clone();
             self.publishers.lock().push(self.runtime.spawn(async move {
                 while revisions.changed().await.is_ok() {
-                    if let Err(problem) = put(&lease, &links) {
+                    if let Err(problem) = put(&lease, &*side) {
                         tracing::error!(target: "zlink::runtime", problem, "a change cannot be published");
                     }
                 }
@@ -175,7 +175,7 @@ impl Location {
     }
 
     /// Begins to look for the peers of these sides.
-    pub(super) fn search(&mut self, sides: impl IntoIterator<Item = Links>) {
+    pub(super) fn search(&mut self, sides: impl IntoIterator<Item = Arc<dyn Searches>>) {
         self.discovery = Some(Discovery::start(
             &self.runtime,
             self.lease.clone(),
@@ -283,8 +283,8 @@ async fn open(source: StoreSource, timing: &LocationTiming) -> Result<Arc<dyn Lo
     }
 }
 
-fn put(lease: &HostLease, links: &Links) -> Result<(), String> {
-    let record = published(&links.local(), lease.config().owner, lease.generation())?;
+fn put(lease: &HostLease, side: &dyn Publishes) -> Result<(), String> {
+    let record = published(&side.local(), lease.config().owner, lease.generation())?;
     lease.put(record);
     Ok(())
 }

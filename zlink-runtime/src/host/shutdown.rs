@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use crate::channel::HostState;
 use crate::clock;
+use crate::fanout::Fanout;
 
 use super::{Host, Inner};
 
@@ -148,12 +149,16 @@ impl Inner {
         };
         links().for_each(crate::mesh::Links::drain);
         self.queues.iter().for_each(|(queue, closed)| queue.close(*closed));
+        self.fanouts.iter().for_each(Fanout::seal);
         if let Some(spots) = &self.spots {
             spots.seal();
         }
         let (mut unfinished, mut failed) = (0, 0);
         for (queue, closed) in &self.queues {
             unfinished += queue.drain(*closed, deadline).await;
+        }
+        for fanout in &self.fanouts {
+            unfinished += fanout.drain(deadline).await;
         }
         if let Some(spots) = &self.spots {
             let (jobs, spots) = spots.close(deadline).await;
@@ -168,6 +173,7 @@ impl Inner {
         self.outbound.set_state(HostState::Stopped);
         let closing = links().map(|links| links.close(linger));
         futures_join(closing).await;
+        futures_join(self.fanouts.iter().map(Fanout::close)).await;
         self.outbound.pending().shut_down();
         self.permits.close();
         self.tasks.iter().for_each(tokio::task::JoinHandle::abort);
@@ -204,6 +210,7 @@ impl Inner {
             spots.abandon();
         }
         self.queues.iter().for_each(|(queue, closed)| queue.stop(*closed));
+        self.fanouts.iter().for_each(Fanout::abandon);
         for links in self
             .meshes
             .iter()

@@ -12,14 +12,16 @@ use crate::channel::{
 };
 use crate::clock;
 use crate::error::{ConfigError, ErrorKind, StartError};
-use crate::execution::Workers;
+use crate::execution::{Owner, Workers};
+use crate::fanout::{Fanout, FanoutConfig, Intake, IntakeConfig, Outlets};
 use crate::location::{Blobs, HostLease};
-use crate::mesh::{Links, LinksConfig, NodeInfo, ObjectRole, ReceiveFlow, Scope};
+use crate::mesh::{Links, LinksConfig, NodeInfo, ObjectRole, Publishes, ReceiveFlow, Scope, Searches};
 use crate::permit::HostPermits;
 use crate::random::Random;
 use crate::spot::{Home, Shared, Spots, SpotsConfig};
 use crate::transport::{Endpoint, Transport};
 
+use super::fanout::FanoutPlan;
 use super::location::Location;
 use super::status::Sequence;
 use super::validate::{ChannelPlan, Listen, MeshPlan, validate};
@@ -119,8 +121,8 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
             timeouts,
         };
         if mesh.automatic {
-            published.push(mesh.links.clone());
-            searching.push(mesh.links.clone());
+            published.push(Arc::new(mesh.links.clone()) as Arc<dyn Publishes>);
+            searching.push(Arc::new(mesh.links.clone()) as Arc<dyn Searches>);
         }
         if role != ObjectRole::None {
             let run = (rid.clone(), mesh.links.local().generation);
@@ -135,8 +137,10 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         let connect = channel.connect.clone();
         let (channel, listen) = ground.channel(channel);
         if channel.automatic {
-            published.extend(channel.server.iter().map(|(links, _)| links.clone()));
-            searching.extend(channel.client.clone());
+            let served = channel.server.iter().map(|(links, _)| links.clone());
+            published.extend(served.map(|links| Arc::new(links) as Arc<dyn Publishes>));
+            let called = channel.client.clone();
+            searching.extend(called.map(|links| Arc::new(links) as Arc<dyn Searches>));
         }
         channels.push((channel, listen, connect));
     }
@@ -150,6 +154,20 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
             }
         }
     }
+    let mut fanouts = Vec::new();
+    for fanout in plan.fanouts {
+        let connect = fanout.connect.clone();
+        let Some(fanout) = ground.fanout(fanout).await else {
+            continue;
+        };
+        let announced = fanout.announced().cloned();
+        published.extend(announced.map(|announced| announced as Arc<dyn Publishes>));
+        searching.extend(fanout.found().cloned().map(|found| found as Arc<dyn Searches>));
+        fanouts.push((fanout, connect));
+    }
+    ground
+        .outbound
+        .set_fanouts(Arc::new(Outlets::new(fanouts.iter().map(|(fanout, _)| fanout))));
     ground.outbound.set_paths(ground.paths.iter().cloned(), mesh_paths);
     let spots = location
         .as_ref()
@@ -185,6 +203,9 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         {
             links.close(Duration::ZERO).await;
         }
+        for (fanout, _) in &fanouts {
+            fanout.close().await;
+        }
         return Err(StartError::new(ground.mistakes));
     }
     let tasks = vec![
@@ -216,6 +237,11 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
             client.connect(endpoint.clone(), Some(server.local().rid));
         }
     }
+    for (fanout, connect) in &mut fanouts {
+        for endpoint in std::mem::take(connect) {
+            fanout.connect(endpoint);
+        }
+    }
     if let Some(location) = &mut location {
         location.search(searching);
     }
@@ -231,6 +257,7 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         workers: Mutex::new(Some(ground.workers)),
         meshes: meshes.into_iter().map(|(mesh, ..)| mesh).collect(),
         channels: channels.into_iter().map(|(channel, ..)| channel).collect(),
+        fanouts: fanouts.into_iter().map(|(fanout, _)| fanout).collect(),
         queues: ground.queues,
         tasks,
         drain_timeout,
@@ -299,11 +326,7 @@ impl Ground {
 
     /// Binds; a failure is a mistake like the others, and the endpoint that was asked for stands in.
     async fn listen(&mut self, links: &Links, listen: &Listen) -> Endpoint {
-        let told = |bound: &Endpoint| match &listen.advertise {
-            Some(host) => bound.with_host(host).unwrap_or_else(|_| bound.clone()),
-            None => bound.clone(),
-        };
-        match links.listen(&listen.endpoint, told).await {
+        match links.listen(&listen.endpoint, |bound| listen.told(bound)).await {
             Ok(endpoint) => endpoint,
             Err(error) => {
                 let place = match links.local().scope {
@@ -314,6 +337,39 @@ impl Ground {
                 listen.endpoint.clone()
             }
         }
+    }
+
+    /// A fanout, whose publisher is bound unless there is a mistake already; subscribers of it are not dialled yet.
+    async fn fanout(&mut self, plan: FanoutPlan) -> Option<Fanout> {
+        let connections = self.transport.connections()?;
+        let max_record = plan.max_record;
+        let intake = plan.subscriber.map(|(subscriber, subscribed)| {
+            Intake::new(IntakeConfig {
+                channel: plan.name.clone(),
+                handlers: subscriber.handlers,
+                subscribed,
+                queue: Owner::new(&self.workers, subscriber.dispatch_limit),
+                outbound: self.outbound.clone(),
+                filters: self.filters.clone(),
+                permits: self.permits.clone(),
+                max_record,
+            })
+        });
+        let mut fanout = Fanout::new(FanoutConfig {
+            channel: plan.name.clone(),
+            connections,
+            runtime: self.runtime.clone(),
+            random: self.random.clone(),
+            intake,
+            automatic: plan.automatic,
+        });
+        if let Some((listen, config)) = plan.publisher.filter(|_| self.mistakes.is_empty())
+            && let Err(error) = fanout.bind(&listen.endpoint, config, |bound| listen.told(bound)).await
+        {
+            let place = format!("fanout {:?}", plan.name.as_str());
+            self.mistakes.push(ConfigError::new(place, error.to_string()));
+        }
+        Some(fanout)
     }
 
     /// A MeshNode that does not listen yet, and where it shall.

@@ -16,10 +16,13 @@ use super::location::{Location, LocationStatus};
 use super::shutdown::ShutdownError;
 use super::{JobProfile, stall};
 
+mod fanout;
 #[cfg(feature = "testing")]
 mod testing;
 mod topology;
 
+pub(super) use fanout::fanout;
+pub use fanout::{FanoutStatus, PublisherStatus};
 pub use topology::{
     LinksStatus, PeerStatus, TargetStatus, TopologyKind, TopologyPhase, TopologyReason, TopologyStatus,
 };

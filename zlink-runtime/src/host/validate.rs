@@ -13,6 +13,7 @@ use crate::permit::PermitLimits;
 use crate::random::Random;
 use crate::transport::{Endpoint, InvalidEndpoint};
 
+use super::fanout::{self, FanoutPlan};
 use super::location::LocationPlan;
 use super::socket::SocketOptions;
 use super::{ClientServerBuilder, HostBuilder, MeshBuilder, describe};
@@ -65,14 +66,25 @@ pub(super) struct Listen {
     pub(super) advertise: Option<String>,
 }
 
+impl Listen {
+    /// What peers are told of where it is bound.
+    pub(super) fn told(&self, bound: &Endpoint) -> Endpoint {
+        match &self.advertise {
+            Some(host) => bound.with_host(host).unwrap_or_else(|_| bound.clone()),
+            None => bound.clone(),
+        }
+    }
+}
+
 /// Where it listens that nobody has to be told of by hand.
-const ANYWHERE: &str = "tcp://127.0.0.1:0";
+pub(super) const ANYWHERE: &str = "tcp://127.0.0.1:0";
 
 /// All that start needs.
 pub(super) struct Plan {
     pub(super) limits: PermitLimits,
     pub(super) meshes: Vec<MeshPlan>,
     pub(super) channels: Vec<ChannelPlan>,
+    pub(super) fanouts: Vec<FanoutPlan>,
     pub(super) location: Option<LocationPlan>,
 }
 
@@ -122,6 +134,23 @@ pub(super) fn validate(host: HostBuilder) -> Result<Plan, Vec<ConfigError>> {
         .into_iter()
         .filter_map(|one| channel_plan(one, store, &host.random, &mut mistakes))
         .collect();
+    let carries = host.transport.connections().is_some();
+    if !host.fanouts.is_empty() && !carries {
+        mistakes.add(
+            "fanout",
+            "the transport of this host carries links alone; a fanout needs another",
+        );
+    }
+    let fanouts: Vec<_> = host
+        .fanouts
+        .into_iter()
+        .filter_map(|one| fanout::plan(one, store, &mut mistakes))
+        .collect();
+    for name in repeated(fanouts.iter().map(|fanout| fanout.name.clone())) {
+        let problem =
+            "is registered twice; a host has one fanout per name, whose publishers are found or named by hand";
+        mistakes.add(&format!("fanout {:?}", name.as_str()), problem);
+    }
     // Only there can a turn send to an object of its own host.
     let has_own = |mesh: &MeshPlan| !mesh.registered.node.is_empty() || mesh.registered.role == ObjectRole::Server;
     let limits = match meshes.iter().any(has_own) {
@@ -133,13 +162,14 @@ pub(super) fn validate(host: HostBuilder) -> Result<Plan, Vec<ConfigError>> {
             limits,
             meshes,
             channels,
+            fanouts,
             location,
         }),
         _ => Err(mistakes.0),
     }
 }
 
-fn repeated<T: Eq + Hash + Clone + Ord>(items: impl Iterator<Item = T>) -> Vec<T> {
+pub(super) fn repeated<T: Eq + Hash + Clone + Ord>(items: impl Iterator<Item = T>) -> Vec<T> {
     let mut seen = HashSet::new();
     let mut twice: Vec<T> = items.filter(|item| !seen.insert(item.clone())).collect();
     twice.sort_unstable();
@@ -170,6 +200,13 @@ fn one_path_per_channel(host: &HostBuilder, mistakes: &mut Mistakes) {
             .collect();
         for name in names {
             paths.entry(name).or_default().push("client_server".to_owned());
+        }
+    }
+    // The events of a fanout have a path of their own beside a mesh.
+    for name in host.fanouts.iter().flat_map(|fanout| fanout.names().take(1)) {
+        let of_name = paths.entry(name).or_default();
+        if of_name.iter().any(|path| path == "client_server") {
+            of_name.push("fanout".to_owned());
         }
     }
     let mut clashes: Vec<_> = paths.into_iter().filter(|(_, paths)| paths.len() > 1).collect();
@@ -391,7 +428,11 @@ fn server_mistakes(place: &str, server: &ChannelServer, mistakes: &mut Mistakes)
     handler_mistakes(&format!("{place}, channel {name:?}"), server.handlers.iter(), mistakes);
 }
 
-fn handler_mistakes<'a, T: 'a>(place: &str, handlers: impl Iterator<Item = &'a Handler<T>>, mistakes: &mut Mistakes) {
+pub(super) fn handler_mistakes<'a, T: 'a>(
+    place: &str,
+    handlers: impl Iterator<Item = &'a Handler<T>>,
+    mistakes: &mut Mistakes,
+) {
     for (packet, kind) in repeated(handlers.map(|handler| (handler.packet.clone(), handler.kind))) {
         mistakes.add(place, format!("has two handlers for the {kind} {:?}", packet.as_str()));
     }
@@ -427,7 +468,7 @@ fn listening(text: &str, automatic: bool) -> Result<Endpoint, InvalidEndpoint> {
     Ok(endpoint)
 }
 
-fn listen_plan(
+pub(super) fn listen_plan(
     place: &str,
     (endpoint, automatic): (&str, bool),
     advertise: Option<&str>,

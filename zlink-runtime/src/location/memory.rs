@@ -122,9 +122,9 @@ impl MemoryStore {
         let Some(trouble) = &self.trouble else {
             return self.at(|data, now| act(data, now, None));
         };
-        let fault = trouble.before(operation).await?;
+        let fault = trouble.faults().before(operation).await?;
         let answer = self.at(|data, now| act(data, now, fault))?;
-        trouble.after(operation, fault).await?;
+        trouble.faults().after(operation, fault).await?;
         Ok(answer)
     }
 
@@ -174,7 +174,7 @@ impl LocationStore for MemoryStore {
             if let Some(Fault::LateWrite(span)) = fault {
                 let due = Instant::now().checked_add(span);
                 data.late.extend(due.map(|due| (due, batch.clone())));
-                return Err(trouble::lost(Operation::Write));
+                return Err(Operation::Write.lost());
             }
             let written = data.table.write(batch, now);
             if let Some(trouble) = &self.trouble {

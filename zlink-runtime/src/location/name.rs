@@ -110,7 +110,7 @@ impl fmt::Debug for OwnerId {
     }
 }
 
-/// A list of records that is read as a whole: the nodes of a mesh, or the servers of a channel.
+/// A list of records that is read as a whole: the nodes of a mesh, the servers of a channel, or the publishers of a fanout.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ListName(String);
 
@@ -125,6 +125,11 @@ impl ListName {
         Self(format!("server/{}", encoded(channel.as_bytes())))
     }
 
+    /// The publishers of a fanout.
+    pub(crate) fn publishers(channel: &str) -> Self {
+        Self(format!("publisher/{}", encoded(channel.as_bytes())))
+    }
+
     /// What every key of the list begins with.
     pub(super) fn prefix(&self) -> String {
         format!("{}/", self.0)
@@ -132,7 +137,7 @@ impl ListName {
 
     /// Every batch that changes the list writes this key: while its revision stands, so does the list.
     pub(crate) fn stamp(&self) -> Key {
-        // At most 6 + 7 + 3 × 255 bytes.
+        // At most 6 + 10 + 3 × 255 bytes.
         key(format!("stamp/{}", self.0))
     }
 
@@ -238,7 +243,11 @@ mod tests {
     fn the_longest_names_have_keys() {
         let long = "\u{1}".repeat(255);
         let rid = format!("{}-{}", "x".repeat(64), uuid::Uuid::nil());
-        for list in [ListName::nodes(&long), ListName::servers(&long)] {
+        for list in [
+            ListName::nodes(&long),
+            ListName::servers(&long),
+            ListName::publishers(&long),
+        ] {
             assert!(list.stamp().as_str().len() <= 1024);
             assert!(list.record(rid.as_bytes()).is_ok());
         }

@@ -7,18 +7,18 @@ const MOST: Duration = Duration::from_secs(5);
 
 /// The pauses between attempts on one intent.
 #[derive(Debug, Default)]
-pub(super) struct Backoff {
+pub(crate) struct Backoff {
     failures: u32,
 }
 
 impl Backoff {
     /// An attempt succeeded: the next failure waits briefly again.
-    pub(super) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.failures = 0;
     }
 
     /// The pause after one more failure: evenly spread from 1 ms to a bound that doubles up to 5 s.
-    pub(super) fn next(&mut self, random: u64) -> Duration {
+    pub(crate) fn next(&mut self, random: u64) -> Duration {
         let bound = FIRST.saturating_mul(1 << self.failures.min(10)).min(MOST);
         self.failures = self.failures.saturating_add(1);
         let nanos = u64::try_from(bound.as_nanos()).unwrap_or(u64::MAX);

@@ -2,6 +2,8 @@
 //! beyond the name of their owner, nor who is dialled.
 
 use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::watch;
 
 use crate::id::Rid;
 use crate::limit::DESCRIPTOR_BYTES;
@@ -10,6 +12,7 @@ use crate::message::codec;
 use crate::wire;
 
 use super::info::{NodeInfo, NodeState, Scope};
+use super::links::Links;
 
 /// A descriptor, as it was found.
 #[derive(Clone, Debug)]
@@ -21,13 +24,66 @@ pub(crate) struct Descriptor {
     pub(crate) info: Option<NodeInfo>,
 }
 
+/// A side that is published, and whatever changes of it.
+pub(crate) trait Publishes: Send + Sync + 'static {
+    /// What it says of itself now.
+    fn local(&self) -> NodeInfo;
+
+    /// Follows the revision of that.
+    fn revisions(&self) -> watch::Receiver<u64>;
+}
+
+impl Publishes for Links {
+    fn local(&self) -> NodeInfo {
+        Links::local(self)
+    }
+
+    fn revisions(&self) -> watch::Receiver<u64> {
+        Links::revisions(self)
+    }
+}
+
+/// A side that has no links, as it says of itself.
+pub(crate) struct Announced {
+    info: Mutex<NodeInfo>,
+    revision: watch::Sender<u64>,
+}
+
+impl Announced {
+    pub(crate) fn new(info: NodeInfo) -> Self {
+        Self {
+            revision: watch::Sender::new(info.revision),
+            info: Mutex::new(info),
+        }
+    }
+
+    /// Says that it takes no new work.
+    pub(crate) fn drain(&self) {
+        let mut info = self.info.lock();
+        info.state = NodeState::Draining;
+        info.revision += 1;
+        self.revision.send_replace(info.revision);
+    }
+}
+
+impl Publishes for Announced {
+    fn local(&self) -> NodeInfo {
+        self.info.lock().clone()
+    }
+
+    fn revisions(&self) -> watch::Receiver<u64> {
+        self.revision.subscribe()
+    }
+}
+
 impl Scope {
     /// The list in which this side is published, or would be; a client is in none.
     pub(crate) fn published(&self) -> Option<ListName> {
         match self {
             Scope::Mesh(name) => Some(ListName::nodes(name.as_str())),
             Scope::ChannelServer(name) => Some(ListName::servers(name.as_str())),
-            Scope::ChannelClient(_) => None,
+            Scope::Publisher(name) => Some(ListName::publishers(name.as_str())),
+            Scope::ChannelClient(_) | Scope::Subscriber(_) => None,
         }
     }
 
@@ -35,7 +91,8 @@ impl Scope {
     pub(crate) fn searched(&self) -> Option<(ListName, Scope)> {
         match self {
             Scope::Mesh(name) => Some((ListName::nodes(name.as_str()), self.clone())),
-            Scope::ChannelServer(_) => None,
+            Scope::ChannelServer(_) | Scope::Publisher(_) => None,
+            Scope::Subscriber(name) => Some((ListName::publishers(name.as_str()), Scope::Publisher(name.clone()))),
             Scope::ChannelClient(name) => Some((ListName::servers(name.as_str()), Scope::ChannelServer(name.clone()))),
         }
     }

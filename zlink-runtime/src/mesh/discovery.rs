@@ -23,7 +23,7 @@ use crate::location::{
 use crate::random::Random;
 
 use super::descriptor::{self, Descriptor};
-use super::info::Scope;
+use super::info::{NodeInfo, Scope};
 use super::links::Links;
 
 use stray::Strays;
@@ -53,7 +53,7 @@ impl Discovery {
         runtime: &Handle,
         lease: Arc<HostLease>,
         random: Random,
-        sides: impl IntoIterator<Item = Links>,
+        sides: impl IntoIterator<Item = Arc<dyn Searches>>,
     ) -> Self {
         let searches = sides.into_iter().filter_map(Search::new).collect();
         let (tell, state) = watch::channel(DiscoveryState::default());
@@ -103,9 +103,35 @@ impl Drop for Discovery {
     }
 }
 
+/// A side that searches for others.
+pub(crate) trait Searches: Send + Sync + 'static {
+    /// What it is, and so whom it searches for.
+    fn scope(&self) -> Scope;
+
+    /// Takes a complete list: each description with the revision that published it.
+    fn discovered(&self, list: Vec<(u64, NodeInfo)>);
+
+    /// Whether the list is current. While it is not, nobody is dialled whom it names.
+    fn list_is_current(&self, current: bool);
+}
+
+impl Searches for Links {
+    fn scope(&self) -> Scope {
+        self.local().scope
+    }
+
+    fn discovered(&self, list: Vec<(u64, NodeInfo)>) {
+        Links::discovered(self, list);
+    }
+
+    fn list_is_current(&self, current: bool) {
+        Links::list_is_current(self, current);
+    }
+}
+
 /// What one side searches for.
 struct Search {
-    links: Links,
+    side: Arc<dyn Searches>,
     list: ListName,
     /// What is in the list.
     scope: Scope,
@@ -124,10 +150,10 @@ struct Found {
 }
 
 impl Search {
-    fn new(links: Links) -> Option<Self> {
-        let (list, scope) = links.local().scope.searched()?;
+    fn new(side: Arc<dyn Searches>) -> Option<Self> {
+        let (list, scope) = side.scope().searched()?;
         Some(Self {
-            links,
+            side,
             list,
             scope,
             read: None,
@@ -172,7 +198,7 @@ impl Search {
         let list = there
             .iter()
             .map(|(found, info)| (found.revision.get(), (*info).clone()));
-        self.links.discovered(list.collect());
+        self.side.discovered(list.collect());
         self.told = Some(keys);
     }
 }
@@ -213,13 +239,13 @@ impl Searching {
         }
         self.searches
             .iter()
-            .for_each(|search| search.links.list_is_current(true));
+            .for_each(|search| search.side.list_is_current(true));
     }
 
     fn failed(&self, error: &StoreError) {
         self.searches
             .iter()
-            .for_each(|search| search.links.list_is_current(false));
+            .for_each(|search| search.side.list_is_current(false));
         self.state.send_modify(|state| {
             if state.failing_since.is_none() {
                 state.failing_since = Some(clock::now());

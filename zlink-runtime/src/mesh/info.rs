@@ -33,6 +33,10 @@ pub(crate) enum Scope {
     ChannelServer(ChannelName),
     /// The side that makes them.
     ChannelClient(ChannelName),
+    /// Of a fanout, which has no links.
+    Publisher(ChannelName),
+    /// Who looks for those.
+    Subscriber(ChannelName),
 }
 
 impl Scope {
@@ -47,7 +51,10 @@ impl Scope {
     pub(crate) fn name(&self) -> &str {
         match self {
             Scope::Mesh(name) => name.as_str(),
-            Scope::ChannelServer(name) | Scope::ChannelClient(name) => name.as_str(),
+            Scope::ChannelServer(name)
+            | Scope::ChannelClient(name)
+            | Scope::Publisher(name)
+            | Scope::Subscriber(name) => name.as_str(),
         }
     }
 }
@@ -58,6 +65,8 @@ impl fmt::Display for Scope {
             Scope::Mesh(_) => "mesh",
             Scope::ChannelServer(_) => "channel server",
             Scope::ChannelClient(_) => "channel client",
+            Scope::Publisher(_) => "fanout publisher",
+            Scope::Subscriber(_) => "fanout subscriber",
         };
         write!(f, "{what} {:?}", self.name())
     }
@@ -224,10 +233,10 @@ impl NodeInfo {
     /// What this side sends as its hello or admit.
     pub(crate) fn to_wire(&self) -> wire::Hello {
         wire::Hello {
-            topology: if self.scope.is_mesh() {
-                wire::Topology::RouteMesh
-            } else {
-                wire::Topology::ClientServer
+            topology: match self.scope {
+                Scope::Mesh(_) => wire::Topology::RouteMesh,
+                Scope::ChannelServer(_) | Scope::ChannelClient(_) => wire::Topology::ClientServer,
+                Scope::Publisher(_) | Scope::Subscriber(_) => wire::Topology::Fanout,
             },
             scope: self.scope.name().to_owned(),
             rid: self.rid.as_bytes().to_vec(),
@@ -301,6 +310,7 @@ impl NodeInfo {
             wire::Topology::RouteMesh => MeshName::new(&hello.scope).map(Scope::Mesh),
             wire::Topology::ClientServer if peer_is_server => ChannelName::new(&hello.scope).map(Scope::ChannelServer),
             wire::Topology::ClientServer => ChannelName::new(&hello.scope).map(Scope::ChannelClient),
+            wire::Topology::Fanout => ChannelName::new(&hello.scope).map(Scope::Publisher),
             wire::Topology::Unspecified | wire::Topology::Unknown(_) => {
                 return Err(Refusal::new(wire::RejectReason::Topology, "it names no known topology"));
             }

@@ -498,7 +498,8 @@ impl Inner {
         let (socket, lanes) = match local.scope {
             Scope::Mesh(_) => (SocketType::Router, Lanes::Two),
             Scope::ChannelServer(_) => (SocketType::Router, Lanes::One),
-            Scope::ChannelClient(_) => (SocketType::Dealer, Lanes::One),
+            // Those of a fanout have no links, and no offer is asked of them.
+            Scope::ChannelClient(_) | Scope::Publisher(_) | Scope::Subscriber(_) => (SocketType::Dealer, Lanes::One),
         };
         Offer {
             socket,

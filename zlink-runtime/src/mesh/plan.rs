@@ -9,7 +9,7 @@ use super::info::{NodeInfo, Scope};
 
 /// What this side does about a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Need {
+pub(crate) enum Need {
     /// It dials.
     Dial,
     /// The other side dials: it has the smaller RID.
@@ -22,7 +22,7 @@ pub(super) enum Need {
 
 /// The peers of `local` in `list`, each with what to do about it. Of several runs at one endpoint only the one that was
 /// published last is there: the others have ended, even where their leases stand.
-pub(super) fn plan(local: &NodeInfo, list: Vec<(u64, NodeInfo)>) -> BTreeMap<Rid, (NodeInfo, Need)> {
+pub(crate) fn plan(local: &NodeInfo, list: Vec<(u64, NodeInfo)>) -> BTreeMap<Rid, (NodeInfo, Need)> {
     let mut latest: BTreeMap<String, (u64, Rid)> = BTreeMap::new();
     for (published, info) in &list {
         let newest = latest
@@ -40,7 +40,7 @@ pub(super) fn plan(local: &NodeInfo, list: Vec<(u64, NodeInfo)>) -> BTreeMap<Rid
 }
 
 fn need(local: &NodeInfo, peer: &NodeInfo) -> Need {
-    let dials = matches!(local.scope, Scope::ChannelClient(_)) || local.rid < peer.rid;
+    let dials = matches!(local.scope, Scope::ChannelClient(_) | Scope::Subscriber(_)) || local.rid < peer.rid;
     match () {
         () if needs_no_link(local, peer) => Need::NotRequired,
         () if peer.is_draining() => Need::Leave,

@@ -43,6 +43,15 @@ impl Backlog {
     }
 }
 
+#[cfg(test)]
+impl Backlog {
+    /// Whether it may keep a permit, and what it asks next.
+    pub(super) fn asks(&self) -> (bool, &Source) {
+        let waits_to_keep = self.keepers.as_ref().filter(|_| self.place.is_none());
+        (waits_to_keep.is_none(), waits_to_keep.unwrap_or(&self.source))
+    }
+}
+
 impl fmt::Debug for Backlog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Backlog")

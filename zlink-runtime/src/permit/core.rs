@@ -147,7 +147,7 @@ impl Core {
         let Some((old, new, count)) = self.step(step) else {
             return self.try_slowly(wanted);
         };
-        self.granted(old, new, cap);
+        self.follow(old, new, cap);
         Some(Granted { count, lent: false })
     }
 
@@ -167,13 +167,13 @@ impl Core {
             self.queue();
             return Some(granted);
         };
-        self.granted(old, new, cap);
+        self.follow(old, new, cap);
         Some(Granted { count: 1, lent: false })
     }
 
     /// What follows from a grant without a lock.
     #[inline]
-    fn granted(&self, old: Word, new: Word, cap: u32) {
+    fn follow(&self, old: Word, new: Word, cap: u32) {
         if old.paused() != new.paused() || new.in_use() == cap {
             let mut wakes = Wakes::default();
             self.settle(&mut lock(&self.slow), &mut wakes);
@@ -466,6 +466,14 @@ impl Core {
             paused_time: slow.paused_before + paused_now,
             stalled: full.then(|| now.saturating_duration_since(slow.full_since)),
         }
+    }
+}
+
+#[cfg(test)]
+impl Core {
+    /// What was granted to the one that waited there and has not come for it yet.
+    pub(super) fn granted(&self, place: Ticket) -> Option<Granted> {
+        lock(&self.slow).granted.get(&place).copied()
     }
 }
 

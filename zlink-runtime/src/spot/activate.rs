@@ -59,7 +59,7 @@ impl Inner {
         let (spots, making) = (self.clone(), object.clone());
         let build: BoxFuture<'static, ()> = Box::pin(async move {
             match spots.build(&making, cause).await {
-                Outcome::Ready(record, _) => spots.opened(&making, &record),
+                Outcome::Ready(record, _, losses) => spots.opened(&making, &record, losses),
                 Outcome::Lost(record) => spots.lost(&making, record),
                 Outcome::Rejected(_) | Outcome::Over(_) => {
                     let text = "an Instance Spot is neither rejected nor asked for";

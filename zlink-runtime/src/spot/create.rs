@@ -127,10 +127,11 @@ impl Asking {
     }
 
     pub(super) async fn find(self, id: &SpotId) -> Result<Option<SpotRef>, CallError> {
+        let losses = self.spots.losses();
         match self.spots.authority.resolve(id).await {
             Resolved::Ready(record) => {
                 self.check_type(&record, is_managed)?;
-                self.spots.remember(&record);
+                self.spots.remember(&record, losses);
                 Ok(Some(record.reference()))
             }
             Resolved::Unavailable(record) => {
@@ -169,10 +170,11 @@ impl Asking {
                 let text = "the Spot was not made in time";
                 return Err(self.submitted.error(ErrorKind::DeadlineExceeded, text).into());
             }
+            let losses = self.spots.losses();
             match self.spots.authority.resolve(&id).await {
                 Resolved::Ready(record) => {
                     self.check_type(&record, |kind| kind == SpotKind::User)?;
-                    self.spots.remember(&record);
+                    self.spots.remember(&record, losses);
                     if record.operation == operation {
                         // Its answer came into the store with it.
                         if let Some(ended) = self.has_ended(&operation).await {

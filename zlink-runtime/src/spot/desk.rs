@@ -66,9 +66,9 @@ impl Objects for Inner {
         match what {
             Arrived::Call(spot) => self.call((mesh, source), record, spot, reply, permit, at),
             Arrived::Control(control) => {
-                // It is finished in work of its own, which needs no permit.
+                // It is finished in work of its own, which needs no permit and has its own bound.
                 drop(permit);
-                self.control(mesh, record, control, reply, at);
+                self.control((mesh, source), record, control, reply, at);
             }
             Arrived::Publish(publish) => self.fanout.take(mesh, source, record, publish, permit),
         }

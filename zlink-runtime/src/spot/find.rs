@@ -180,17 +180,20 @@ impl Inner {
     }
 
     pub(super) fn is_misled(&self, id: &SpotId, version: u64) {
-        self.routes.lock().forget(id, version);
-        if let Some(object) = self.object(id) {
+        let object = self.object(id);
+        let mut routes = self.routes.lock();
+        routes.forget(id, version);
+        if let Some(object) = &object {
             object.route.forget(version);
         }
+        drop(routes);
         if version == 0 {
             self.activating.lock().remove(id);
         }
     }
 
-    /// Remembers where it is.
-    pub(super) fn remember(&self, record: &SpotRecord) -> Found {
+    /// Remembers where it is, unless the store was found to have lost records since it was asked.
+    pub(super) fn remember(&self, record: &SpotRecord, losses: u64) -> Found {
         let known = Known::of(record);
         let found = Found {
             mesh: record.mesh.clone(),
@@ -199,15 +202,25 @@ impl Inner {
             version: known.version,
             activation: None,
         };
-        let (now, losses) = (clock::now(), self.authority.reader().losses());
+        let (now, object) = (clock::now(), self.object(&record.id));
+        // One section, so that nothing is found again that is forgotten meanwhile.
         let mut routes = self.routes.lock();
-        let age = routes.max_age();
-        let is_newest = routes.put(record.id.clone(), known.version, known, now);
-        drop(routes);
-        if is_newest {
-            self.is_here(record, losses, now + age);
+        if self.losses() == losses {
+            routes.begin_epoch(losses);
+            let until = now + routes.max_age();
+            if routes.put(record.id.clone(), known.version, known, now)
+                && let Some(object) = &object
+            {
+                self.is_here(object, record, losses, until);
+            }
         }
+        drop(routes);
         found
+    }
+
+    /// How often the store was found to have lost records; to be asked before the store is, for [`remember`](Self::remember).
+    pub(super) fn losses(&self) -> u64 {
+        self.authority.reader().losses()
     }
 
     pub(super) async fn find_route(&self, spot: &SpotTo) -> Result<Found, Error> {
@@ -216,6 +229,7 @@ impl Inner {
         }
         let until = clock::now() + ACTIVATION_TIME;
         loop {
+            let losses = self.losses();
             match (self.authority.resolve(&spot.id).await, &spot.intent) {
                 // It may have lost the Spot by the time a message comes there, and a send would be dropped unheard.
                 (Resolved::Ready(record), _)
@@ -227,7 +241,7 @@ impl Inner {
                     if let Some(found) = self.leave_activation(spot, &record).await {
                         return Ok(found);
                     }
-                    let mut found = self.remember(&record);
+                    let mut found = self.remember(&record, losses);
                     if let (Some(intent), Some(home)) = (intent, self.home(&record.mesh)) {
                         found.activation = Some(self.envelope(home, intent, record.lifecycle)?);
                     }

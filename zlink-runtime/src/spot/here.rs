@@ -54,20 +54,14 @@ impl Route {
 impl Inner {
     /// A record was read: where its Spot is of this host, calls of this host go there by themselves until then. Not while they
     /// have another way to go first.
-    pub(super) fn is_here(&self, record: &SpotRecord, losses: u64, until: Instant) {
+    pub(super) fn is_here(&self, object: &Object, record: &SpotRecord, losses: u64, until: Instant) {
         let lease = self.fence.lease();
         if record.owner != lease.config().owner || lease.generation() != Some(record.lease) {
-            if let Some(object) = self.object(&record.id) {
-                object.route.forget(u64::MAX);
-            }
+            return object.route.forget(u64::MAX);
+        }
+        if !object.is_of(record.generation.get()) {
             return;
         }
-        let Some(object) = self
-            .object(&record.id)
-            .filter(|object| object.is_of(record.generation.get()))
-        else {
-            return;
-        };
         let until = lease.moment_of(until);
         let activating = self.activating.lock();
         if !activating

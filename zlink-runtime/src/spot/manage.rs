@@ -23,6 +23,7 @@ use crate::message::codec;
 use crate::transport::BoxFuture;
 use crate::wire::{self, Control, RecordKind, SpotOutcome};
 
+use super::controls::UnderWay;
 use super::factory::{Made, MakeError};
 use super::find::{check_new, failed};
 use super::job::SpotJob;
@@ -42,7 +43,8 @@ pub(super) struct Cause {
 
 /// How the making of a Spot ended.
 pub(super) enum Outcome {
-    Ready(SpotRecord, Vec<u8>),
+    /// With its reply, and how often the store had lost records before it was written.
+    Ready(SpotRecord, Vec<u8>, u64),
     Rejected(Vec<u8>),
     /// Somebody else has the ID, or makes a Spot of it.
     Lost(SpotRecord),
@@ -135,12 +137,13 @@ impl Inner {
             Ok(Ok(Made::Accepted(cell, reply))) => {
                 object.has_state(cell);
                 let terminal = terminal(CreationOutcome::Created, &reply);
+                let losses = self.losses();
                 match self.authority.commit(reservation, terminal).await {
                     Ok(record) => {
                         if record.blob.is_none() {
                             self.unpointed(blob);
                         }
-                        Outcome::Ready(record, reply)
+                        Outcome::Ready(record, reply, losses)
                     }
                     Err(error) => Outcome::Failed(failed(&error)),
                 }
@@ -194,10 +197,10 @@ impl Inner {
     }
 
     /// It was made: it may be found from here on.
-    pub(super) fn opened(&self, object: &Arc<Object>, record: &SpotRecord) {
+    pub(super) fn opened(&self, object: &Arc<Object>, record: &SpotRecord, losses: u64) {
         object.is_ready(record.clone());
         object.watch_blob();
-        self.remember(record);
+        self.remember(record, losses);
         self.subscribers.add(object);
         tracing::debug!(target: "zlink::spot", event_id = "zlink.spot.ready", spot = %object.id, generation = record.generation.get());
     }
@@ -211,13 +214,22 @@ impl Inner {
     /// Answers what a node is asked to do with its Spots.
     pub(super) fn control(
         self: &Arc<Self>,
-        mesh: MeshName,
+        (mesh, source): (MeshName, Rid),
         record: Bytes,
         control: Control,
         reply: Option<ReplyTo>,
         at: Instant,
     ) {
         let Some(reply) = reply else { return };
+        let is_own = self.home(&mesh).is_some_and(|home| home.rid == source);
+        let Some(under_way) = self.controls.begin((mesh.clone(), source)) else {
+            let kind = match is_own {
+                true => ErrorKind::CapacityExceeded,
+                false => ErrorKind::Unavailable,
+            };
+            let text = "this node makes and closes as many Spots for its caller as it does at once";
+            return reply.fail(&Error::not_executed(kind, text));
+        };
         let deadline = deadline(at, control.timeout_ms);
         let payload = control.payload.of(&record);
         let begun = match control.kind {
@@ -225,7 +237,7 @@ impl Inner {
             _ => self.begin_close_by(&mesh, payload),
         };
         match begun {
-            Ok(Asked::Create(object, build)) => self.create(object, *build, reply),
+            Ok(Asked::Create(object, build)) => self.create(object, *build, reply, under_way),
             Ok(Asked::Close(object)) => {
                 let spots = self.clone();
                 self.runtime.spawn(async move {
@@ -236,6 +248,7 @@ impl Inner {
                             .finish_close(object, CloseReason::ExplicitClose, None)
                             .await;
                     }
+                    drop(under_way);
                     spots.answer(reply, wire::SpotClosed { closed });
                 });
             }
@@ -296,7 +309,7 @@ impl Inner {
         Ok(Asked::Create(object, Box::new(cause)))
     }
 
-    fn create(self: &Arc<Self>, object: Arc<Object>, cause: Cause, reply: ReplyTo) {
+    fn create(self: &Arc<Self>, object: Arc<Object>, cause: Cause, reply: ReplyTo, under_way: UnderWay) {
         let mut table = self.table.lock();
         if table.contains_key(&object.id) {
             drop(table);
@@ -305,9 +318,11 @@ impl Inner {
         }
         let (spots, making) = (self.clone(), object.clone());
         let build: BoxFuture<'static, ()> = Box::pin(async move {
-            let answer = match spots.build(&making, cause).await {
-                Outcome::Ready(record, reply) => {
-                    spots.opened(&making, &record);
+            let built = spots.build(&making, cause).await;
+            drop(under_way);
+            let answer = match built {
+                Outcome::Ready(record, reply, losses) => {
+                    spots.opened(&making, &record, losses);
                     created(SpotOutcome::Created, Some(&record), reply)
                 }
                 other => {
@@ -469,8 +484,8 @@ impl Spots {
             let (spots, making) = (self.0.clone(), object.clone());
             let build: BoxFuture<'static, ()> = Box::pin(async move {
                 let ended = match spots.build(&making, cause).await {
-                    Outcome::Ready(record, _) => {
-                        spots.opened(&making, &record);
+                    Outcome::Ready(record, _, losses) => {
+                        spots.opened(&making, &record, losses);
                         Ok(())
                     }
                     Outcome::Lost(_) => Err("its ID is taken".to_owned()),

@@ -297,8 +297,7 @@ impl Object {
         drop(state);
         if begins {
             self.end_timers();
-            self.lane().close(kind);
-            self.timers().iter().for_each(|timer| timer.close(kind));
+            self.owners().iter().for_each(|owner| owner.close(kind));
         }
         begins
     }
@@ -326,15 +325,13 @@ impl Object {
     pub(super) fn stop(&self, kind: ErrorKind) {
         self.set_phase(&mut self.state.lock(), Phase::Ended);
         self.end_timers();
-        self.lane().stop(kind);
-        self.timers().iter().for_each(|timer| timer.stop(kind));
+        self.owners().iter().for_each(|owner| owner.stop(kind));
     }
 
     /// Ends what it still has to do, at the end of its time. Returns how much that was.
     pub(super) fn stop_rest(&self) -> usize {
-        let timers = self.timers();
         let mut unfinished = 0;
-        for owner in std::iter::once(self.lane()).chain(timers.iter()) {
+        for owner in self.owners() {
             let status = owner.status();
             unfinished += status.queued + status.active;
             owner.stop(ErrorKind::ShuttingDown);
@@ -378,23 +375,23 @@ impl Object {
 
     /// Waits until all that it has accepted has ended.
     pub(super) async fn drained(&self) {
-        self.lane().drained().await;
-        for timer in self.timers() {
-            timer.drained().await;
+        for owner in self.owners() {
+            owner.drained().await;
         }
     }
 
     fn end_timers(&self) {
-        self.spots.timers.cancel_all(self.lane().key());
-        for timer in self.timers() {
-            self.spots.timers.cancel_all(timer.key());
+        for owner in self.owners() {
+            self.spots.timers.cancel_all(owner.key());
         }
     }
 
-    /// The owners of its timers.
-    fn timers(&self) -> Vec<Owner<SpotJob>> {
+    /// Its lane and those of its timers that have their own, to be ended under no lock: what is dropped with a turn is the
+    /// user's, and may ask for a timer.
+    fn owners(&self) -> Vec<Owner<SpotJob>> {
         let timers = self.timers.lock();
-        timers.iter().flat_map(|timers| timers.values().cloned()).collect()
+        let timers = timers.iter().flat_map(|timers| timers.values());
+        std::iter::once(self.lane()).chain(timers).cloned().collect()
     }
 
     fn timer_owner(&self, name: &TimerName) -> Owner<SpotJob> {
@@ -418,6 +415,8 @@ impl Object {
             );
             return Err(ArgumentError::new("timer", text));
         };
+        // Until it is registered: whoever seals the Spot meanwhile ends it with the others.
+        let _state = self.state.lock();
         if !matches!(self.phase(), Phase::Creating | Phase::Ready) {
             return Err(ArgumentError::new(
                 "timer",

@@ -144,14 +144,12 @@ impl Publishes {
             let Some(key) = published.key().filter(|_| spots.fence.is_open()) else {
                 continue;
             };
-            let mut permit = Some(permit);
-            for object in spots.subscribers.of(&key) {
-                let granted = match permit.take() {
-                    Some(permit) => Some(permit),
-                    None => source.acquire(1).await.ok().and_then(|mut grant| grant.take()),
-                };
-                let Some(granted) = granted else { return };
-                published.deliver(&key, &object, granted);
+            let objects = spots.subscribers.of(&key);
+            let served = source.serve_each(Some(permit), objects, |object, permit| {
+                published.deliver(&key, &object, permit);
+            });
+            if served.await.is_err() {
+                return;
             }
         }
     }

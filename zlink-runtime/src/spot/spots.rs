@@ -25,6 +25,7 @@ use crate::permit::HostPermits;
 use crate::random::Random;
 use crate::routing::cache::RouteCache;
 
+use super::controls::Controls;
 use super::factory::SpotFactory;
 use super::find::Known;
 use super::object::Object;
@@ -118,6 +119,7 @@ pub(super) struct Inner {
     pub(super) subscribers: Subscribers,
     pub(super) fanout: Fanout,
     pub(super) drops: Drops,
+    pub(super) controls: Controls,
     tasks: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -146,6 +148,7 @@ impl Spots {
             subscribers: Subscribers::default(),
             fanout,
             drops: Drops::default(),
+            controls: Controls::default(),
             outbound: config.outbound,
             permits: config.permits,
             workers: config.workers,

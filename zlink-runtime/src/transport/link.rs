@@ -4,17 +4,17 @@
 
 mod chunk;
 mod dial;
-mod greet;
+pub(super) mod greet;
 mod inbox;
 mod keeper;
-mod listener;
+pub(super) mod listener;
 mod queue;
 mod reader;
 #[cfg(fuzzing)]
 mod receiver;
-mod rotation;
+pub(super) mod rotation;
 mod shared;
-mod state;
+pub(super) mod state;
 pub(super) mod stream;
 mod writer;
 
@@ -25,6 +25,7 @@ pub use receiver::Receiver;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::pubsub::Connections;
 use super::zmtp::Security;
 use super::{Acceptor, BoxFuture, Endpoint, Link, Listener, Offer, Transport, TransportError};
 use crate::error::ArgumentError;
@@ -109,5 +110,9 @@ impl Transport for LinkTransport {
         offer: Offer,
     ) -> BoxFuture<'a, Result<Arc<dyn Link>, TransportError>> {
         Box::pin(dial::dial(self, endpoint, offer))
+    }
+
+    fn connections(&self) -> Option<Connections> {
+        Some(Connections::new(self.sockets.clone(), self.config.clone()))
     }
 }

@@ -13,7 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{
-    Acceptor, BoxFuture, Endpoint, Link, LinkConfig, LinkTransport, Listener, Offer, Transport, TransportError,
+    Acceptor, BoxFuture, Connections, Endpoint, Link, LinkConfig, LinkTransport, Listener, Offer, Transport,
+    TransportError,
 };
 
 mod network;
@@ -80,6 +81,10 @@ impl Transport for SimulatedTransport {
         offer: Offer,
     ) -> BoxFuture<'a, Result<Arc<dyn Link>, TransportError>> {
         self.0.dial(endpoint, offer)
+    }
+
+    fn connections(&self) -> Option<Connections> {
+        self.0.connections()
     }
 }
 

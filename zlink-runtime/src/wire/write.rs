@@ -21,6 +21,8 @@ pub(crate) enum To<'a> {
     },
     /// What a node is asked to do with its Spots: a request.
     Control(RecordKind),
+    /// All that subscribe to a fanout.
+    Subscribers,
 }
 
 impl To<'_> {
@@ -33,6 +35,7 @@ impl To<'_> {
             (To::Spot { .. }, false) => RecordKind::SpotSend,
             (To::Spot { .. }, true) => RecordKind::SpotRequest,
             (To::Control(kind), _) => *kind,
+            (To::Subscribers, _) => RecordKind::FanoutEvent,
         }
     }
 }

@@ -45,10 +45,23 @@ async fn whoever_must_not_begin_alone_waits_until_there_are_servers() {
     mesh.connect(&endpoint(&b), None).unwrap();
     soon("both", both).await.unwrap().unwrap();
     assert_eq!(failure(mesh.ready(STOCK, 1, SOON).await).0, ErrorKind::NotFound);
-    assert!(matches!(
-        mesh.ready(ORDERS, 1, Duration::ZERO).await,
-        Err(CallError::Argument(_))
-    ));
+    // The wait is always finite.
+    let most = Duration::from_millis(i32::MAX.unsigned_abs().into());
+    for endless in [Duration::ZERO, most + Duration::from_nanos(1), Duration::MAX] {
+        let refused = mesh.ready(ORDERS, 1, endless).await;
+        assert!(
+            matches!(refused, Err(CallError::Argument(_))),
+            "{endless:?}: {refused:?}"
+        );
+        let refused = mesh.linked(&rid_of(&b), endless).await;
+        assert!(
+            matches!(refused, Err(CallError::Argument(_))),
+            "{endless:?}: {refused:?}"
+        );
+    }
+    for finite in [Duration::from_nanos(1), most] {
+        mesh.ready(ORDERS, 1, finite).await.unwrap();
+    }
     mesh.linked(&rid_of(&b), SOON).await.unwrap();
     let nobody = Rid::new("nobody").unwrap();
     assert_eq!(

@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use zlink_generated::contract::{
@@ -109,6 +109,71 @@ async fn a_send_to_the_own_node_ends_at_the_send_timeout() {
     desk.reached(2).await;
     let end = failure(soon("the send timeout", direct.tell(note("", 999))).await);
     assert_eq!(end, (ErrorKind::DeadlineExceeded, Execution::NotExecuted));
+}
+
+/// What its own node has taken is not called unsent, also where its time is up when its task looks at it next, at the end of a
+/// long poll.
+///
+/// REQ: ERR-201, MSG-104, EX-83
+#[tokio::test]
+async fn a_call_that_got_room_in_its_time_is_not_called_unsent() {
+    const TIME: Duration = Duration::from_millis(200);
+    let desk = Desk::new("s");
+    let s = node("s", |mesh| mesh.serve_node(desk.node().dispatch_limit(1)))
+        .max_queued_jobs(1)
+        .send_timeout(TIME)
+        .start()
+        .await
+        .unwrap();
+    let direct = desk_client(&s, &SHOP, rid_of(&s));
+    let has_room = |started: usize| {
+        let (desk, s) = (desk.clone(), s.clone());
+        async move {
+            desk.reached(started).await;
+            until("the next job to wait", || s.status().jobs.queued == 1).await;
+        }
+    };
+    // One runs, one waits: no permit is left.
+    soon("a send", direct.tell(note("hold", 0))).await.unwrap();
+    desk.reached(1).await;
+    soon("a send", direct.tell(note("hold", 1))).await.unwrap();
+
+    let begin = Instant::now();
+    let mut sending = Box::pin(direct.tell(note("hold", 2)).into_future());
+    let waiting = poll_fn(|cx| Poll::Ready(sending.as_mut().poll(cx))).await;
+    assert!(waiting.is_pending());
+    desk.gate().release(1);
+    has_room(2).await;
+    until("the end of its time", || begin.elapsed() > TIME * 2).await;
+    let late = poll_fn(|cx| Poll::Ready(tired(cx, |cx| sending.as_mut().poll(cx)))).await;
+    match late {
+        Poll::Ready(ended) => ended.unwrap(),
+        Poll::Pending => soon("the send", sending).await.unwrap(),
+    }
+
+    let begin = Instant::now();
+    let mut asking = Box::pin(direct.ask(note("hold", 3)).timeout(TIME).into_future());
+    let waiting = poll_fn(|cx| Poll::Ready(asking.as_mut().poll(cx))).await;
+    assert!(waiting.is_pending());
+    desk.gate().release(1);
+    has_room(3).await;
+    until("the end of its time", || begin.elapsed() > TIME * 2).await;
+    let late = poll_fn(|cx| Poll::Ready(tired(cx, |cx| asking.as_mut().poll(cx)))).await;
+    let late = match late {
+        Poll::Ready(ended) => ended,
+        Poll::Pending => soon("the request", asking).await,
+    };
+    assert_eq!(failure(late), (ErrorKind::DeadlineExceeded, Execution::Unknown));
+    desk.gate().open();
+    desk.reached(3).await;
+}
+
+/// Polls where tokio thinks that the task has done enough for now.
+fn tired<T>(cx: &mut Context<'_>, poll: impl FnOnce(&mut Context<'_>) -> T) -> T {
+    while let Poll::Ready(step) = tokio::task::coop::poll_proceed(cx) {
+        step.made_progress();
+    }
+    poll(cx)
 }
 
 /// The own node is asked like any other.

@@ -1,11 +1,13 @@
-//! What can be made to go wrong with a store in memory, on paused time.
+//! What can be made to go wrong with a store, within the one in memory or around any other, on paused time.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 use zlink_runtime::location::{
     Condition, Fault, Faults, LocationStore, MemoryStore, Operation, Revision, Scan, Scanned, StoreError, StoreTime,
 };
+use zlink_runtime::testing::Faulty;
 
 use crate::kit::{batch, key, put, value, write};
 
@@ -18,86 +20,100 @@ fn troubled(seed: u64) -> (MemoryStore, MemoryStore, Faults) {
     (store, troubled, faults)
 }
 
+/// The same twice, with the trouble within and around.
+fn troubles(seed: u64) -> [(MemoryStore, Arc<dyn LocationStore>, Faults); 2] {
+    let (store, within, faults) = troubled(seed);
+    let around = (MemoryStore::new(), Faults::new(seed));
+    let faulty = Faulty::new(Arc::new(around.0.clone()), around.1.clone());
+    [
+        (store, Arc::new(within), faults),
+        (around.0, Arc::new(faulty), around.1),
+    ]
+}
+
 /// REQ: LS-066, LS-102
 #[tokio::test(start_paused = true)]
 async fn an_error_is_no_absence_and_concerns_one_handle() {
-    let (store, troubled, faults) = troubled(1);
-    let change = batch([], [put("a", "1")]);
-    write(&store, &change).await.unwrap();
-    faults.cut();
-    assert!(matches!(
-        troubled.read(&key("a")).await,
-        Err(StoreError::Unavailable(_))
-    ));
-    assert!(matches!(troubled.write(&change).await, Err(StoreError::Unavailable(_))));
-    assert!(matches!(
-        troubled.scan(&Scan::new("", 1).unwrap()).await,
-        Err(StoreError::Unavailable(_))
-    ));
-    assert_eq!(value(&store, "a").await.unwrap().unwrap(), "1");
-    faults.heal();
-    assert_eq!(value(&troubled, "a").await.unwrap().unwrap(), "1");
-    faults.next(Operation::Read, None);
-    faults.next(Operation::Read, Fault::Error);
-    assert!(troubled.read(&key("a")).await.is_ok());
-    assert!(troubled.read(&key("a")).await.is_err());
-    assert!(troubled.read(&key("a")).await.is_ok());
-    assert_eq!(faults.begun(Operation::Read), 5);
-    assert_eq!(faults.begun(Operation::Write), 1);
+    for (store, troubled, faults) in troubles(1) {
+        let change = batch([], [put("a", "1")]);
+        write(&store, &change).await.unwrap();
+        faults.cut();
+        assert!(matches!(
+            troubled.read(&key("a")).await,
+            Err(StoreError::Unavailable(_))
+        ));
+        assert!(matches!(troubled.write(&change).await, Err(StoreError::Unavailable(_))));
+        assert!(matches!(
+            troubled.scan(&Scan::new("", 1).unwrap()).await,
+            Err(StoreError::Unavailable(_))
+        ));
+        assert_eq!(value(&store, "a").await.unwrap().unwrap(), "1");
+        faults.heal();
+        assert_eq!(value(&troubled, "a").await.unwrap().unwrap(), "1");
+        faults.next(Operation::Read, None);
+        faults.next(Operation::Read, Fault::Error);
+        assert!(troubled.read(&key("a")).await.is_ok());
+        assert!(troubled.read(&key("a")).await.is_err());
+        assert!(troubled.read(&key("a")).await.is_ok());
+        assert_eq!(faults.begun(Operation::Read), 5);
+        assert_eq!(faults.begun(Operation::Write), 1);
+    }
 }
 
 /// REQ: LS-066
 #[tokio::test(start_paused = true)]
 async fn a_delay_stands_before_or_behind_what_is_done() {
-    let (store, troubled, faults) = troubled(2);
-    let begun = Instant::now();
-    faults.next(Operation::Write, Fault::Delay(SECOND));
-    faults.next(Operation::Write, Fault::DelayAnswer(SECOND));
-    let late = {
-        let troubled = troubled.clone();
-        tokio::spawn(async move { write(&troubled, &batch([], [put("late", "x")])).await })
-    };
-    tokio::task::yield_now().await;
-    let early = tokio::spawn(async move { write(&troubled, &batch([], [put("early", "x")])).await });
-    tokio::task::yield_now().await;
-    assert_eq!(value(&store, "late").await.unwrap(), None);
-    assert!(value(&store, "early").await.unwrap().is_some());
-    assert!(!early.is_finished());
-    let (late, early) = (late.await.unwrap().unwrap(), early.await.unwrap().unwrap());
-    assert_eq!(begun.elapsed(), SECOND);
-    assert!(early < late);
+    for (store, troubled, faults) in troubles(2) {
+        let begun = Instant::now();
+        faults.next(Operation::Write, Fault::Delay(SECOND));
+        faults.next(Operation::Write, Fault::DelayAnswer(SECOND));
+        let late = {
+            let troubled = troubled.clone();
+            tokio::spawn(async move { write(&troubled, &batch([], [put("late", "x")])).await })
+        };
+        tokio::task::yield_now().await;
+        let early = tokio::spawn(async move { write(&troubled, &batch([], [put("early", "x")])).await });
+        tokio::task::yield_now().await;
+        assert_eq!(value(&store, "late").await.unwrap(), None);
+        assert!(value(&store, "early").await.unwrap().is_some());
+        assert!(!early.is_finished());
+        let (late, early) = (late.await.unwrap().unwrap(), early.await.unwrap().unwrap());
+        assert_eq!(begun.elapsed(), SECOND);
+        assert!(early < late);
+    }
 }
 
 /// REQ: LS-066, LS-100
 #[tokio::test(start_paused = true)]
 async fn after_a_lost_answer_only_repeating_the_batch_tells() {
-    let (store, troubled, faults) = troubled(3);
-    let change = batch([Condition::Missing(key("a"))], [put("a", "nonce 1")]);
-    faults.next(Operation::Write, Fault::LostAnswer);
-    let lost = troubled.write(&change).await.unwrap_err();
-    assert!(lost.may_be_applied(), "{lost}");
-    assert_eq!(write(&troubled, &change).await.unwrap(), None);
-    assert_eq!(value(&troubled, "a").await.unwrap().unwrap(), "nonce 1");
-    // And where it lands later than a read that would have been believed.
-    let change = batch([Condition::Missing(key("b"))], [put("b", "nonce 2")]);
-    faults.next(Operation::Write, Fault::LateWrite(SECOND));
-    assert!(troubled.write(&change).await.unwrap_err().may_be_applied());
-    assert_eq!(value(&troubled, "b").await.unwrap(), None);
-    tokio::time::advance(SECOND).await;
-    assert_eq!(value(&store, "b").await.unwrap().unwrap(), "nonce 2");
-    assert_eq!(write(&troubled, &change).await.unwrap(), None);
-    // Repeated in time, the batch is applied, and the late one is in conflict.
-    let change = batch([Condition::Missing(key("c"))], [put("c", "nonce 3")]);
-    faults.next(Operation::Write, Fault::LateWrite(SECOND));
-    assert!(troubled.write(&change).await.is_err());
-    let applied = write(&troubled, &change).await.unwrap();
-    tokio::time::advance(SECOND).await;
-    let found = store.read(&key("c")).await.unwrap().found.unwrap();
-    assert_eq!(Some(found.revision), applied);
-    // What changes nothing has no unknown outcome.
-    faults.next(Operation::Read, Fault::LostAnswer);
-    let lost = troubled.read(&key("c")).await.unwrap_err();
-    assert!(matches!(lost, StoreError::Unavailable(_)), "{lost}");
+    for (store, troubled, faults) in troubles(3) {
+        let change = batch([Condition::Missing(key("a"))], [put("a", "nonce 1")]);
+        faults.next(Operation::Write, Fault::LostAnswer);
+        let lost = troubled.write(&change).await.unwrap_err();
+        assert!(lost.may_be_applied(), "{lost}");
+        assert_eq!(write(&troubled, &change).await.unwrap(), None);
+        assert_eq!(value(&troubled, "a").await.unwrap().unwrap(), "nonce 1");
+        // And where it lands later than a read that would have been believed.
+        let change = batch([Condition::Missing(key("b"))], [put("b", "nonce 2")]);
+        faults.next(Operation::Write, Fault::LateWrite(SECOND));
+        assert!(troubled.write(&change).await.unwrap_err().may_be_applied());
+        assert_eq!(value(&troubled, "b").await.unwrap(), None);
+        tokio::time::sleep(2 * SECOND).await;
+        assert_eq!(value(&store, "b").await.unwrap().unwrap(), "nonce 2");
+        assert_eq!(write(&troubled, &change).await.unwrap(), None);
+        // Repeated in time, the batch is applied, and the late one is in conflict.
+        let change = batch([Condition::Missing(key("c"))], [put("c", "nonce 3")]);
+        faults.next(Operation::Write, Fault::LateWrite(SECOND));
+        assert!(troubled.write(&change).await.is_err());
+        let applied = write(&troubled, &change).await.unwrap();
+        tokio::time::sleep(2 * SECOND).await;
+        let found = store.read(&key("c")).await.unwrap().found.unwrap();
+        assert_eq!(Some(found.revision), applied);
+        // What changes nothing has no unknown outcome.
+        faults.next(Operation::Read, Fault::LostAnswer);
+        let lost = troubled.read(&key("c")).await.unwrap_err();
+        assert!(matches!(lost, StoreError::Unavailable(_)), "{lost}");
+    }
 }
 
 /// REQ: LS-066

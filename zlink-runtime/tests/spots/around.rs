@@ -155,36 +155,38 @@ async fn filters_stand_around_what_spots_are_sent() -> Tested {
 /// REQ: SP-162
 #[tokio::test(start_paused = true)]
 async fn whoever_traces_sees_a_call_to_a_room_on_its_way() -> Tested {
-    let events = Events::collect();
-    let (cluster, world, host) = placed(Placement::Remote, 131).await?;
-    let (one, _) = room(&host, "secret room", "x").await?;
-    assert_eq!(look(&one, "lines").await?, "x");
-    one.say(text("hello")).await?;
-    world.until("heard hello").await;
-    cluster.advance(std::time::Duration::from_secs(1)).await;
-    for phase in ["selected", "submitted", "received", "admitted", "handled"] {
-        let seen = events.count(&["zlink::flow", &format!("phase={phase}")]);
-        assert!(seen >= 2, "{phase}: {seen}");
+    for place in REMOTE {
+        let events = Events::collect();
+        let (cluster, world, host) = placed(place, 131).await?;
+        let (one, _) = room(&host, "secret room", "x").await?;
+        assert_eq!(look(&one, "lines").await?, "x");
+        one.say(text("hello")).await?;
+        world.until("heard hello").await;
+        cluster.advance(std::time::Duration::from_secs(1)).await;
+        for phase in ["selected", "submitted", "received", "admitted", "handled"] {
+            let seen = events.count(&["zlink::flow", &format!("phase={phase}")]);
+            assert!(seen >= 2, "{phase}: {seen}");
+        }
+        let look = ["zlink::flow", "packet_name=arena.room.look"];
+        let at = |phase: &str, field: &str| {
+            let phase = format!("phase={phase}");
+            events.field(&[look[0], look[1], &phase], field)
+        };
+        assert_eq!(at("selected", "mesh_name"), [Some("world".to_owned())]);
+        assert_eq!(at("received", "surface"), [Some("spot".to_owned())]);
+        assert!(
+            at("received", "source_rid")[0]
+                .as_ref()
+                .is_some_and(|rid| rid.starts_with("caller"))
+        );
+        assert_eq!(
+            at("submitted", "flow_id"),
+            at("admitted", "flow_id"),
+            "one flow, from end to end"
+        );
+        // A Spot's ID and a topic are of no use where they are counted.
+        assert_eq!(events.count(&["zlink::flow", "secret room"]), 0);
+        cluster.shutdown().await?;
     }
-    let look = ["zlink::flow", "packet_name=arena.room.look"];
-    let at = |phase: &str, field: &str| {
-        let phase = format!("phase={phase}");
-        events.field(&[look[0], look[1], &phase], field)
-    };
-    assert_eq!(at("selected", "mesh_name"), [Some("world".to_owned())]);
-    assert_eq!(at("received", "surface"), [Some("spot".to_owned())]);
-    assert!(
-        at("received", "source_rid")[0]
-            .as_ref()
-            .is_some_and(|rid| rid.starts_with("caller"))
-    );
-    assert_eq!(
-        at("submitted", "flow_id"),
-        at("admitted", "flow_id"),
-        "one flow, from end to end"
-    );
-    // A Spot's ID and a topic are of no use where they are counted.
-    assert_eq!(events.count(&["zlink::flow", "secret room"]), 0);
-    cluster.shutdown().await?;
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use zlink_runtime::error::{ErrorKind, Execution};
-use zlink_runtime::location::Operation;
+use zlink_runtime::location::{Fault, Operation};
 
 use crate::arena::*;
 use crate::kit::*;
@@ -157,30 +157,72 @@ async fn a_request_ends_at_its_deadline_wherever_it_is() -> Tested {
     Ok(())
 }
 
+/// The look for its owner and its handler have one time together.
+///
+/// REQ: SP-055, MSG-107
+#[tokio::test(start_paused = true)]
+async fn what_the_look_for_a_room_takes_its_handler_has_not() -> Tested {
+    const LIMIT: Duration = Duration::from_secs(2);
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed(place, 31).await?;
+        let (one, _) = room(&host, "one", "x").await?;
+        // So that it is looked for again.
+        cluster.advance(Duration::from_secs(16)).await;
+        let faults = cluster.store_faults(if place.0 == Placement::Local { "owner" } else { "caller" });
+        let slow = Fault::DelayAnswer(Duration::from_millis(700));
+        faults.every(Operation::Read, slow);
+        let began = tokio::time::Instant::now();
+        let late = one.look(text("gate")).timeout(LIMIT).await.unwrap_err();
+        assert_eq!(
+            (late.kind(), late.execution()),
+            (Some(ErrorKind::DeadlineExceeded), Execution::Unknown)
+        );
+        assert_eq!((began.elapsed(), world.count("look waits")), (LIMIT, 1));
+        // And where the look alone takes as long, nothing is sent.
+        cluster.advance(Duration::from_secs(16)).await;
+        faults.every(Operation::Read, Fault::DelayAnswer(3 * LIMIT));
+        let began = tokio::time::Instant::now();
+        let late = one.look(text("gate")).timeout(LIMIT).await.unwrap_err();
+        assert_eq!(
+            (late.kind(), late.execution()),
+            (Some(ErrorKind::DeadlineExceeded), Execution::NotExecuted)
+        );
+        assert_eq!(began.elapsed(), LIMIT);
+        faults.heal();
+        world.open(1);
+        cluster.advance(3 * LIMIT).await;
+        assert_eq!(world.count("look waits"), 1);
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
 /// REQ: RT-001, RT-006
 #[tokio::test(start_paused = true)]
 async fn a_route_that_is_known_needs_no_store() -> Tested {
-    let (cluster, _, host) = placed(Placement::Remote, 27).await?;
-    let (one, _) = room(&host, "one", "x").await?;
-    look(&one, "lines").await?;
-    let faults = cluster.store_faults("caller");
-    faults.cut();
-    for _ in 0..3 {
+    for place in REMOTE {
+        let (cluster, _, host) = placed(place, 27).await?;
+        let (one, _) = room(&host, "one", "x").await?;
+        look(&one, "lines").await?;
+        let faults = cluster.store_faults("caller");
+        faults.cut();
+        for _ in 0..3 {
+            assert_eq!(look(&one, "lines").await?, "x");
+        }
+        // It is asked for anew after fifteen seconds; that the store fails does not say that there is none.
+        cluster.advance(Duration::from_secs(16)).await;
+        let unknown = one
+            .look(text("lines"))
+            .timeout(Duration::from_secs(10))
+            .await
+            .unwrap_err();
+        assert_ne!(unknown.kind(), Some(ErrorKind::NotFound), "{unknown}");
+        faults.heal();
+        cluster.advance(Duration::from_secs(5)).await;
         assert_eq!(look(&one, "lines").await?, "x");
+        assert!(faults.begun(Operation::Read) > 0);
+        cluster.shutdown().await?;
     }
-    // It is asked for anew after fifteen seconds; that the store fails does not say that there is none.
-    cluster.advance(Duration::from_secs(16)).await;
-    let unknown = one
-        .look(text("lines"))
-        .timeout(Duration::from_secs(10))
-        .await
-        .unwrap_err();
-    assert_ne!(unknown.kind(), Some(ErrorKind::NotFound), "{unknown}");
-    faults.heal();
-    cluster.advance(Duration::from_secs(5)).await;
-    assert_eq!(look(&one, "lines").await?, "x");
-    assert!(faults.begun(Operation::Read) > 0);
-    cluster.shutdown().await?;
     Ok(())
 }
 
@@ -252,9 +294,11 @@ async fn a_host_that_stops_closes_its_rooms_in_order() -> Tested {
 /// REQ: SP-036
 #[tokio::test(start_paused = true)]
 async fn a_room_that_does_not_close_well_makes_the_stop_an_error() -> Tested {
-    let (cluster, _, host) = placed(Placement::Local, 30).await?;
-    room(&host, "one", "fails to close").await?;
-    let failed = cluster.stop("owner").await.unwrap_err();
-    assert_eq!((failed.failed_spots(), failed.unfinished_jobs()), (1, 0), "{failed}");
+    for place in LOCAL {
+        let (cluster, _, host) = placed(place, 30).await?;
+        room(&host, "one", "fails to close").await?;
+        let failed = cluster.stop("owner").await.unwrap_err();
+        assert_eq!((failed.failed_spots(), failed.unfinished_jobs()), (1, 0), "{failed}");
+    }
     Ok(())
 }

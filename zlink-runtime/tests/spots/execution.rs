@@ -28,31 +28,33 @@ fn took(began: Instant, time: Duration) -> bool {
 /// REQ: EX-93, SP-085
 #[tokio::test(start_paused = true)]
 async fn a_create_whose_answer_is_lost_goes_on_as_the_same_operation() -> Tested {
-    for (seed, named, motd) in [(120, true, "hello"), (121, false, "hello"), (122, true, "reject")] {
-        let (cluster, world, host) = placed(Placement::Remote, seed).await?;
-        world.holds("create");
-        let rooms = room_spots(&host);
-        let call = match named {
-            true => rooms.get_or_create("room", text(motd)),
-            false => rooms.create(text(motd)),
-        };
-        let creating = tokio::spawn(call.into_future());
-        world.until("held in create").await;
-        for _ in 0..3 {
-            assert!(cluster.network().break_connections("caller", "owner", false) > 0);
-            cluster.advance(3 * SECOND).await;
-        }
-        world.open_build(1);
-        match creating.await?? {
-            SpotCreated::Created(spot, reply) if motd == "hello" => {
-                assert_eq!(reply.text, "created with hello");
-                assert_eq!(rooms.find(&spot.id).await?, Some(spot.clone()), "it is that one");
+    for place in REMOTE {
+        for (seed, named, motd) in [(120, true, "hello"), (121, false, "hello"), (122, true, "reject")] {
+            let (cluster, world, host) = placed(place, seed).await?;
+            world.holds("create");
+            let rooms = room_spots(&host);
+            let call = match named {
+                true => rooms.get_or_create("room", text(motd)),
+                false => rooms.create(text(motd)),
+            };
+            let creating = tokio::spawn(call.into_future());
+            world.until("held in create").await;
+            for _ in 0..3 {
+                assert!(cluster.network().break_connections("caller", "owner", false) > 0);
+                cluster.advance(3 * SECOND).await;
             }
-            SpotCreated::Rejected(reply) if motd == "reject" => assert_eq!(reply.text, "no"),
-            other => panic!("{motd}: {other:?}"),
+            world.open_build(1);
+            match creating.await?? {
+                SpotCreated::Created(spot, reply) if motd == "hello" => {
+                    assert_eq!(reply.text, "created with hello");
+                    assert_eq!(rooms.find(&spot.id).await?, Some(spot.clone()), "it is that one");
+                }
+                SpotCreated::Rejected(reply) if motd == "reject" => assert_eq!(reply.text, "no"),
+                other => panic!("{motd}: {other:?}"),
+            }
+            assert_eq!(world.count("create "), 1, "{:?}", world.log());
+            cluster.shutdown().await?;
         }
-        assert_eq!(world.count("create "), 1, "{:?}", world.log());
-        cluster.shutdown().await?;
     }
     Ok(())
 }
@@ -156,11 +158,15 @@ fn hears(cluster: &Cluster, world: &World, name: &'static str, jobs: u32) {
     });
 }
 
-/// Rooms on both nodes, of which each makes its own while the other is not there; those of "one" first.
-async fn two_nodes(provider: Provider, seed: u64, jobs: u32) -> Result<(Cluster, World, Vec<RoomSpotClient>), Failure> {
+/// Three rooms on each of two nodes, those of "one" first. Each node holds at most so many jobs.
+async fn two_nodes(
+    provider: Provider,
+    seed: u64,
+    jobs: [u32; 2],
+) -> Result<(Cluster, World, Vec<RoomSpotClient>), Failure> {
     let (cluster, world) = on(provider, seed);
     let mut rooms = Vec::new();
-    for (name, jobs) in [("one", jobs), ("two", 1_000)] {
+    for (name, jobs) in ["one", "two"].into_iter().zip(jobs) {
         hears(&cluster, &world, name, jobs);
     }
     start(&cluster).await?;
@@ -188,7 +194,7 @@ async fn two_nodes(provider: Provider, seed: u64, jobs: u32) -> Result<(Cluster,
 #[tokio::test(start_paused = true)]
 async fn a_publish_waits_for_no_handler_and_a_held_one_delays_no_other() -> Tested {
     for provider in PROVIDERS {
-        let (cluster, world, rooms) = two_nodes(provider, 126, 1_000).await?;
+        let (cluster, world, rooms) = two_nodes(provider, 126, [1_000; 2]).await?;
         let one = room_spots(&cluster.host("one"));
         for held in [&rooms[0], &rooms[3]] {
             held.say(text("gate")).await?;
@@ -212,7 +218,7 @@ async fn a_publish_waits_for_no_handler_and_a_held_one_delays_no_other() -> Test
 #[tokio::test(start_paused = true)]
 async fn an_own_room_without_a_free_permit_is_skipped_and_no_other() -> Tested {
     for provider in PROVIDERS {
-        let (cluster, world, _) = two_nodes(provider, 127, 2).await?;
+        let (cluster, world, _) = two_nodes(provider, 127, [2, 1_000]).await?;
         let one = room_spots(&cluster.host("one"));
         // Nothing else runs while it begins, so that two of three get the two permits.
         one.publish_news(text("sun")).await?;
@@ -221,6 +227,35 @@ async fn an_own_room_without_a_free_permit_is_skipped_and_no_other() -> Tested {
         cluster.advance(60 * SECOND).await;
         assert_eq!(world.count("read sun"), 5, "what was skipped is not made up for");
         cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// A record of another node is for all rooms that hear it: each of them has a permit of its own, waits for that, and none
+/// is skipped.
+///
+/// REQ: PM-21, PM-22, PM-33
+#[tokio::test(start_paused = true)]
+async fn what_comes_in_is_handed_to_each_room_with_a_permit_of_its_own() -> Tested {
+    for provider in PROVIDERS {
+        for jobs in [1, 2, 10] {
+            let (cluster, world, rooms) = two_nodes(provider, 130, [1_000, jobs]).await?;
+            for held in &rooms[3..] {
+                held.say(text("gate")).await?;
+            }
+            cluster.advance(SECOND).await;
+            let two = cluster.host("two");
+            let queued = || two.status().jobs.queued;
+            assert_eq!((world.count("say waits"), queued()), (3, 0));
+            room_spots(&cluster.host("one")).publish_news(text("sun")).await?;
+            cluster.advance(SECOND).await;
+            assert_eq!((world.count("read sun"), queued()), (3, jobs.min(3)), "{jobs}");
+            world.open(3);
+            cluster.advance(SECOND).await;
+            assert_eq!((world.count("read sun"), queued()), (6, 0), "{jobs}: {:?}", world.log());
+            drop(two);
+            cluster.shutdown().await?;
+        }
     }
     Ok(())
 }
@@ -242,7 +277,7 @@ async fn a_publish_to_nobody_is_one() -> Tested {
 #[tokio::test(start_paused = true)]
 async fn what_has_begun_is_published_to_all_and_what_has_not_to_nobody() -> Tested {
     for provider in PROVIDERS {
-        let (cluster, world, _) = two_nodes(provider, 129, 1_000).await?;
+        let (cluster, world, _) = two_nodes(provider, 129, [1_000; 2]).await?;
         let host = cluster.host("one");
         drop(room_spots(&host).publish_news(text("never")).into_future());
         let mut begun = Box::pin(room_spots(&host).publish_news(text("begun")).into_future());

@@ -16,7 +16,7 @@ use zlink_runtime::location::{
     Batch, BlobPut, BlobRef, BlobRenewed, BlobStore, BoxFuture, Key, LocationStore, ReadMany, Scan, Scanned,
     StoreError, StoredBlob, Written,
 };
-use zlink_runtime::testing::Cluster;
+use zlink_runtime::testing::{Cluster, Faulty};
 
 use crate::kit::Provider;
 use crate::stores::Shared;
@@ -56,13 +56,30 @@ pub(crate) fn choose(provider: Provider) -> Option<Arc<Far>> {
     far
 }
 
+/// What the nodes of a test share, as the node `name` reaches it: with the faults of its cluster.
+fn far(cluster: &Cluster, name: &str) -> Option<(Faulty<InTime<dyn LocationStore>>, Faulty<InTime<dyn BlobStore>>)> {
+    let (store, blobs) = FAR.with_borrow(Weak::upgrade)?.open();
+    let faults = cluster.store_faults(name);
+    Some((
+        Faulty::new(Arc::new(store), faults.clone()),
+        Faulty::new(Arc::new(blobs), faults),
+    ))
+}
+
 /// Lets a host use the store of its cluster, as the node `name`.
 pub(crate) fn with_store(cluster: &Cluster, name: &str) -> impl Fn(HostBuilder) -> HostBuilder + Send + Sync + use<> {
-    let near = cluster.store(name);
-    let far = FAR.with_borrow(Weak::upgrade).map(|far| far.open());
+    let (near, far) = (cluster.store(name), far(cluster, name));
     move |host| match &far {
         None => host.location_store(near.clone()),
         Some((store, blobs)) => host.location_store(store.clone()).relocation_store(blobs.clone()),
+    }
+}
+
+/// The same store, for somebody who looks on.
+pub(crate) fn observer(cluster: &Cluster) -> (Arc<dyn LocationStore>, Arc<dyn BlobStore>) {
+    match far(cluster, "observer") {
+        None => (Arc::new(cluster.store("observer")), Arc::new(cluster.store("observer"))),
+        Some((store, blobs)) => (Arc::new(store), Arc::new(blobs)),
     }
 }
 

@@ -177,7 +177,7 @@ async fn a_cart_that_fails_to_be_made_fails_its_first_message_once() -> Tested {
     Ok(())
 }
 
-/// REQ: SP-061, SP-062
+/// REQ: SP-061, SP-062, ERR-604
 #[tokio::test(start_paused = true)]
 async fn where_a_cart_is_made_is_told_or_clear() -> Tested {
     for provider in PROVIDERS {

@@ -230,6 +230,10 @@ impl RoomSpot for Room {
 
     async fn news(&mut self, turn: &mut RoomTurn<'_>, message: Line) -> Result<(), HandlerError> {
         self.world.note(format!("{} read {}", turn.id(), message.text));
+        if let Some(mark) = turn.metadata().get("mark") {
+            // Where it stands is where the record stands.
+            self.world.note(format!("the mark is at {:p}", mark.as_ptr()));
+        }
         Ok(())
     }
 
@@ -433,9 +437,7 @@ pub(crate) enum Placement {
     Remote,
 }
 
-pub(crate) const PLACEMENTS: [Placement; 2] = [Placement::Local, Placement::Remote];
-
-/// What the nodes of a test share. Faults are for memory alone.
+/// What the nodes of a test share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Provider {
     Memory,
@@ -464,6 +466,9 @@ pub(crate) const EVERYWHERE: [Place; 6] = [
     Place(Placement::Local, Provider::Redis),
     Place(Placement::Remote, Provider::Redis),
 ];
+
+/// What only makes sense within one node, on each store.
+pub(crate) const LOCAL: [Place; 3] = [EVERYWHERE[0], EVERYWHERE[2], EVERYWHERE[4]];
 
 /// What only makes sense between two nodes, on each store.
 pub(crate) const REMOTE: [Place; 3] = [EVERYWHERE[1], EVERYWHERE[3], EVERYWHERE[5]];

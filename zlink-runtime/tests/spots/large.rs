@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use zlink_runtime::error::{ErrorKind, Execution};
 use zlink_runtime::id::SpotId;
-use zlink_runtime::location::{BlobRef, BlobStore, BootClock, Fault, LocationTiming, MemoryStore, Operation};
+use zlink_runtime::location::{BlobRef, BootClock, Fault, LocationTiming, MemoryStore, Operation};
 use zlink_runtime::prelude::*;
 use zlink_runtime::rt::SpotCreated;
 use zlink_runtime::testing::Cluster;
 use zlink_runtime::testing::authority::{Owner, Seen};
 
 use crate::arena::*;
+use crate::far;
 use crate::kit::*;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -24,7 +25,7 @@ fn long(start: &str) -> String {
 
 /// Somebody who looks at the store of `cluster`.
 async fn observer(cluster: &Cluster) -> Result<Owner, Failure> {
-    let store = Arc::new(cluster.store("observer"));
+    let (store, _) = far::observer(cluster);
     Ok(Owner::start(store, LocationTiming::default(), BootClock::of_tokio(), "observer", 1).await?)
 }
 
@@ -40,14 +41,14 @@ async fn pointed(observer: &Owner, id: &str) -> Result<Option<BlobRef>, Failure>
 }
 
 async fn is_there(cluster: &Cluster, blob: &BlobRef) -> Result<bool, Failure> {
-    Ok(cluster.store("observer").get(blob).await?.is_some())
+    Ok(far::observer(cluster).1.get(blob).await?.is_some())
 }
 
 /// REQ: LS-004, LS-071, SP-031
 #[tokio::test(start_paused = true)]
 async fn a_large_first_message_is_kept_until_it_is_handled() -> Tested {
-    for placement in PLACEMENTS {
-        let (cluster, world, host) = placed(placement, 140).await?;
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed(place, 140).await?;
         let observer = observer(&cluster).await?;
         world.holds("activate");
         let cart = cart_spots(&host).of("cart");
@@ -74,11 +75,11 @@ async fn a_large_first_message_is_kept_until_it_is_handled() -> Tested {
     Ok(())
 }
 
-/// REQ: LS-004, SP-081
+/// REQ: LS-004, SP-081, MSG-507
 #[tokio::test(start_paused = true)]
 async fn a_large_request_creates_a_room() -> Tested {
-    for placement in PLACEMENTS {
-        let (cluster, world, host) = placed(placement, 141).await?;
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed(place, 141).await?;
         let observer = observer(&cluster).await?;
         world.holds("create");
         let call = room_spots(&host).get_or_create("one", text(&long("")));
@@ -114,28 +115,30 @@ async fn a_large_request_creates_a_room() -> Tested {
 /// REQ: LS-004, LS-070, SP-060
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_kept_makes_nothing() -> Tested {
-    let (cluster, world, host) = placed(Placement::Remote, 142).await?;
-    let cart = cart_spots(&host).of("cart");
-    let faults = cluster.store_faults("owner");
-    for operation in [Operation::BlobWrite, Operation::BlobRead] {
-        faults.every(operation, Fault::Error);
-        let failed = cart.view(text(&long(""))).activating().await.unwrap_err();
+    for place in REMOTE {
+        let (cluster, world, host) = placed(place, 142).await?;
+        let cart = cart_spots(&host).of("cart");
+        let faults = cluster.store_faults("owner");
+        for operation in [Operation::BlobWrite, Operation::BlobRead] {
+            faults.every(operation, Fault::Error);
+            let failed = cart.view(text(&long(""))).activating().await.unwrap_err();
+            assert_eq!(
+                (failed.kind(), failed.execution()),
+                (Some(ErrorKind::Unavailable), Execution::NotExecuted),
+                "{failed}"
+            );
+            faults.heal();
+            assert_eq!(cart_spots(&host).find("cart").await?, None);
+        }
+        assert_eq!(world.count("activate"), 0);
+        faults.next(Operation::BlobWrite, Fault::LostAnswer);
         assert_eq!(
-            (failed.kind(), failed.execution()),
-            (Some(ErrorKind::Unavailable), Execution::NotExecuted),
-            "{failed}"
+            cart.view(text(&long(""))).activating().await?.text,
+            long(""),
+            "it was there all the same"
         );
-        faults.heal();
-        assert_eq!(cart_spots(&host).find("cart").await?, None);
+        cluster.shutdown().await?;
     }
-    assert_eq!(world.count("activate"), 0);
-    faults.next(Operation::BlobWrite, Fault::LostAnswer);
-    assert_eq!(
-        cart.view(text(&long(""))).activating().await?.text,
-        long(""),
-        "it was there all the same"
-    );
-    cluster.shutdown().await?;
     Ok(())
 }
 

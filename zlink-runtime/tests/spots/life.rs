@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use zlink_runtime::error::ErrorKind;
+use zlink_runtime::error::{ErrorKind, Execution};
 use zlink_runtime::prelude::Host;
 use zlink_runtime::rt::SpotCreated;
 use zlink_runtime::testing::Cluster;
@@ -105,7 +105,7 @@ async fn whoever_creates_at_once_gets_one_room() -> Tested {
     Ok(())
 }
 
-/// REQ: SP-082, SP-084
+/// REQ: SP-082, SP-084, ERR-107, ERR-604
 #[tokio::test(start_paused = true)]
 async fn what_was_refused_or_failed_is_not_there_and_takes_no_room() -> Tested {
     for Place(placement, provider) in EVERYWHERE {
@@ -132,6 +132,40 @@ async fn what_was_refused_or_failed_is_not_there_and_takes_no_room() -> Tested {
         let full = rooms.get_or_create("another", text("x")).await.unwrap_err();
         assert_eq!(full.kind(), Some(ErrorKind::CapacityExceeded), "{full}");
         cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// Chance would have to give an ID twice; here the same seed does.
+///
+/// REQ: SP-082, ERR-202
+#[tokio::test(start_paused = true)]
+async fn a_new_id_that_somebody_has_is_refused_and_not_drawn_again() -> Tested {
+    for provider in PROVIDERS {
+        let mut drawn = None;
+        for _ in 0..2 {
+            let (cluster, world) = on(provider, 11);
+            serves(&cluster, &world, "owner");
+            calls(&cluster, "caller");
+            calls(&cluster, "other");
+            start(&cluster).await?;
+            let rooms = room_spots(&cluster.host("caller"));
+            match &drawn {
+                None => drawn = rooms.create(text("x")).await?.reference().cloned(),
+                Some(spot) => {
+                    let (one, _) = room(&cluster.host("other"), spot.id.as_str(), "first").await?;
+                    let taken = rooms.create(text("x")).await.unwrap_err();
+                    assert_eq!(
+                        (taken.kind(), taken.execution()),
+                        (Some(ErrorKind::AlreadyExists), Execution::NotExecuted),
+                        "{taken}"
+                    );
+                    assert_eq!(world.count("create "), 1, "{:?}", world.log());
+                    assert_eq!(look(&one, "lines").await?, "first");
+                }
+            }
+            cluster.shutdown().await?;
+        }
     }
     Ok(())
 }

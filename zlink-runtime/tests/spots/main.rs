@@ -44,3 +44,4 @@ mod races;
 mod resent;
 mod routes;
 mod stores;
+mod timers;

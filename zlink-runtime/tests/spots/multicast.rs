@@ -49,6 +49,38 @@ fn arrived(cluster: &Cluster, name: &str) -> usize {
     bytes.sum()
 }
 
+/// While all of them wait, there is one record for all: what a handler sees of it stands in the same place.
+///
+/// REQ: SP-103, MSG-503
+#[tokio::test(start_paused = true)]
+async fn rooms_of_a_node_share_what_they_hear() -> Tested {
+    const ROOMS: usize = 20;
+    for provider in PROVIDERS {
+        for from in ["one", "press"] {
+            let (cluster, world) = on(provider, 115);
+            hears(&cluster, &world, "one");
+            publishes(&cluster, "press");
+            start(&cluster).await?;
+            for number in 0..ROOMS {
+                let (one, _) = room(&cluster.host("one"), &format!("room-{number}"), "x").await?;
+                one.say(text("gate")).await?;
+            }
+            let news = room_spots(&cluster.host(from)).publish_news(text("sun"));
+            news.metadata("mark", "here").await?;
+            cluster.advance(SECOND).await;
+            assert_eq!(world.count("read sun"), 0, "all wait");
+            world.open(ROOMS);
+            cluster.advance(SECOND).await;
+            let log = world.log();
+            let marks: Vec<_> = log.iter().filter(|line| line.starts_with("the mark")).collect();
+            assert_eq!(marks.len(), ROOMS);
+            assert!(marks.iter().all(|mark| *mark == marks[0]), "from {from}: {marks:?}");
+            cluster.shutdown().await?;
+        }
+    }
+    Ok(())
+}
+
 /// REQ: SP-103, SP-009, NET-303
 #[tokio::test(start_paused = true)]
 async fn a_node_with_many_rooms_gets_one_record() -> Tested {
@@ -166,7 +198,7 @@ async fn a_node_that_takes_nothing_is_left_out() -> Tested {
     Ok(())
 }
 
-/// REQ: SP-105
+/// REQ: SP-105, ERR-303
 #[tokio::test(start_paused = true)]
 async fn what_has_not_begun_does_not_begin_and_what_has_goes_on() -> Tested {
     for provider in PROVIDERS {
@@ -180,6 +212,9 @@ async fn what_has_not_begun_does_not_begin_and_what_has_goes_on() -> Tested {
         let mut begun = Box::pin(room_spots(&host).publish_news(text("begun")).into_future());
         let _ = std::future::poll_fn(|cx| std::task::Poll::Ready(begun.as_mut().poll(cx))).await;
         drop(begun);
+        let nowhere = room_spots(&host).publish_news(text("never"));
+        let nowhere = nowhere.on(ChannelName::from_static("nowhere")).await.unwrap_err();
+        assert_eq!(nowhere.kind(), Some(ErrorKind::NotFound), "{nowhere}");
         cluster.advance(SECOND).await;
         assert_eq!((world.count("read never"), world.count("read begun")), (0, 1));
         cluster.stop("press").await?;

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use zlink_runtime::error::ErrorKind;
 use zlink_runtime::id::SpotId;
-use zlink_runtime::location::{Batch, Condition, Key, LocationStore, MemoryStore, Mutation, Scan, Scanned, Written};
+use zlink_runtime::location::{Batch, Condition, Key, LocationStore, Mutation, Scan, Scanned, Written};
 
 use crate::arena::*;
+use crate::far;
 use crate::kit::*;
 
-async fn stored(store: &MemoryStore, prefix: &str) -> Vec<(Key, Vec<u8>)> {
+async fn stored(store: &dyn LocationStore, prefix: &str) -> Vec<(Key, Vec<u8>)> {
     let Scanned::Page(page) = store.scan(&Scan::new(prefix, 1000).unwrap()).await.unwrap() else {
         panic!("a first page is never expired");
     };
@@ -71,53 +72,57 @@ async fn creations_and_entry_spots_of_a_dead_host_go_by_themselves_and_what_was_
 /// REQ: LS-044
 #[tokio::test(start_paused = true)]
 async fn what_dead_hosts_have_left_is_gone_before_the_next_one_serves() -> Tested {
-    let (cluster, world, host) = placed(Placement::Remote, 96).await?;
-    world.holds("activate");
-    cart_spots(&host).of("cart").add(text("x")).activating().await?;
-    world.until("held in activate").await;
-    let store = cluster.store("owner");
-    cluster.kill("owner");
-    cluster.kill("caller");
-    // As if somebody had counted it out, and had died, too.
-    for (key, _) in stored(&store, "lease/").await {
-        let removed = store.write(&Batch::new([], [Mutation::Delete(key)])?).await;
-        assert!(matches!(removed, Ok(Written::Applied { .. })), "{removed:?}");
+    for place in REMOTE {
+        let (cluster, world, host) = placed(place, 96).await?;
+        world.holds("activate");
+        cart_spots(&host).of("cart").add(text("x")).activating().await?;
+        world.until("held in activate").await;
+        let (store, _) = far::observer(&cluster);
+        cluster.kill("owner");
+        cluster.kill("caller");
+        // As if somebody had counted it out, and had died, too.
+        for (key, _) in stored(&*store, "lease/").await {
+            let removed = store.write(&Batch::new([], [Mutation::Delete(key)])?).await;
+            assert!(matches!(removed, Ok(Written::Applied { .. })), "{removed:?}");
+        }
+        assert_eq!(stored(&*store, "s:4:cart").await.len(), 1);
+        serves(&cluster, &world, "next");
+        cluster.start("next").await?;
+        assert_eq!(stored(&*store, "s:4:cart").await.len(), 0);
+        cluster.shutdown().await?;
     }
-    assert_eq!(stored(&store, "s:4:cart").await.len(), 1);
-    serves(&cluster, &world, "next");
-    cluster.start("next").await?;
-    assert_eq!(stored(&store, "s:4:cart").await.len(), 0);
-    cluster.shutdown().await?;
     Ok(())
 }
 
 /// REQ: LS-044
 #[tokio::test(start_paused = true)]
 async fn a_reservation_of_this_host_that_nobody_here_holds_is_aborted() -> Tested {
-    let (cluster, world, host) = placed(Placement::Local, 97).await?;
-    let store = cluster.store("owner");
-    world.holds("create");
-    let rooms = room_spots(&host);
-    let creating = tokio::spawn(rooms.get_or_create("room", text("x")).into_future());
-    world.until("held in create").await;
-    cluster.advance(Duration::from_secs(20)).await;
-    let mut left = stored(&store, "s:4:room").await;
-    assert_eq!(left.len(), 1, "what is held stays");
-    left.extend(stored(&store, "r/").await);
-    left.extend(stored(&store, "capacity/").await);
-    world.open_build(1);
-    let spot = creating.await??.reference().unwrap().clone();
-    assert!(rooms.close(&spot).await?);
-    // It stands there again, as if it had never been ended.
-    let conditions = [Condition::Missing(left[0].0.clone())];
-    let mutations: Vec<_> = left.into_iter().map(|(key, value)| Mutation::put(key, value)).collect();
-    let written = store.write(&Batch::new(conditions, mutations)?).await?;
-    assert!(matches!(written, Written::Applied { .. }));
-    cluster.advance(Duration::from_secs(40)).await;
-    assert_eq!(stored(&store, "s:4:room").await.len(), 0);
-    assert_eq!(stored(&store, "r/").await.len(), 0);
-    world.open_build(1);
-    room(&host, "room", "again").await?;
-    cluster.shutdown().await?;
+    for place in LOCAL {
+        let (cluster, world, host) = placed(place, 97).await?;
+        let (store, _) = far::observer(&cluster);
+        world.holds("create");
+        let rooms = room_spots(&host);
+        let creating = tokio::spawn(rooms.get_or_create("room", text("x")).into_future());
+        world.until("held in create").await;
+        cluster.advance(Duration::from_secs(20)).await;
+        let mut left = stored(&*store, "s:4:room").await;
+        assert_eq!(left.len(), 1, "what is held stays");
+        left.extend(stored(&*store, "r/").await);
+        left.extend(stored(&*store, "capacity/").await);
+        world.open_build(1);
+        let spot = creating.await??.reference().unwrap().clone();
+        assert!(rooms.close(&spot).await?);
+        // It stands there again, as if it had never been ended.
+        let conditions = [Condition::Missing(left[0].0.clone())];
+        let mutations: Vec<_> = left.into_iter().map(|(key, value)| Mutation::put(key, value)).collect();
+        let written = store.write(&Batch::new(conditions, mutations)?).await?;
+        assert!(matches!(written, Written::Applied { .. }));
+        cluster.advance(Duration::from_secs(40)).await;
+        assert_eq!(stored(&*store, "s:4:room").await.len(), 0);
+        assert_eq!(stored(&*store, "r/").await.len(), 0);
+        world.open_build(1);
+        room(&host, "room", "again").await?;
+        cluster.shutdown().await?;
+    }
     Ok(())
 }

@@ -251,75 +251,81 @@ async fn what_is_published_reaches_every_room_that_hears_it_once() -> Tested {
 /// REQ: LS-031, LS-032, LS-033, SP-133, EX-66
 #[tokio::test(start_paused = true)]
 async fn a_host_that_cannot_prove_that_it_lives_runs_nothing_until_it_can() -> Tested {
-    let (cluster, world, host) = placed(Placement::Remote, 63).await?;
-    let (one, _) = room(&host, "one", "ticks").await?;
-    cluster.advance(Duration::from_secs(2)).await;
-    one.say(text("gate")).await?;
-    cluster.store_faults("owner").cut();
-    // TTL less the margin: ten seconds after the last renewal it stops by itself.
-    cluster.advance(Duration::from_secs(16)).await;
-    let (ticks, lines) = (world.count("ticks"), world.count("heard"));
-    world.open(1);
-    cluster.advance(Duration::from_secs(30)).await;
-    assert_eq!(
-        (world.count("ticks"), world.count("heard")),
-        (ticks, lines),
-        "{:?}",
-        world.log()
-    );
-    let refused = one
-        .look(text("lines"))
-        .timeout(Duration::from_secs(5))
-        .await
-        .unwrap_err();
-    assert_eq!(refused.kind(), Some(ErrorKind::Unavailable), "{refused}");
-    cluster.store_faults("owner").heal();
-    cluster.advance(Duration::from_secs(20)).await;
-    assert_eq!(look(&one, "lines").await?, "ticks,gate", "what was parked goes on");
-    assert!(world.count("ticks") > ticks);
-    cluster.shutdown().await?;
+    for place in REMOTE {
+        let (cluster, world, host) = placed(place, 63).await?;
+        let (one, _) = room(&host, "one", "ticks").await?;
+        cluster.advance(Duration::from_secs(2)).await;
+        one.say(text("gate")).await?;
+        cluster.store_faults("owner").cut();
+        // TTL less the margin: ten seconds after the last renewal it stops by itself.
+        cluster.advance(Duration::from_secs(16)).await;
+        let (ticks, lines) = (world.count("ticks"), world.count("heard"));
+        world.open(1);
+        cluster.advance(Duration::from_secs(30)).await;
+        assert_eq!(
+            (world.count("ticks"), world.count("heard")),
+            (ticks, lines),
+            "{:?}",
+            world.log()
+        );
+        let refused = one
+            .look(text("lines"))
+            .timeout(Duration::from_secs(5))
+            .await
+            .unwrap_err();
+        assert_eq!(refused.kind(), Some(ErrorKind::Unavailable), "{refused}");
+        cluster.store_faults("owner").heal();
+        cluster.advance(Duration::from_secs(20)).await;
+        assert_eq!(look(&one, "lines").await?, "ticks,gate", "what was parked goes on");
+        assert!(world.count("ticks") > ticks);
+        cluster.shutdown().await?;
+    }
     Ok(())
 }
 
 /// REQ: LS-033, LS-034, LS-036
 #[tokio::test(start_paused = true)]
 async fn what_was_taken_from_a_host_never_runs_there_again() -> Tested {
-    let (cluster, world, host) = placed(Placement::Remote, 64).await?;
-    serves(&cluster, &world, "other");
-    let (one, spot) = room(&host, "one", "x").await?;
-    let (kept, _) = room(&host, "kept", "y").await?;
-    cluster.start("other").await?;
-    cluster.advance(Duration::from_secs(3)).await;
-    one.say(text("gate")).await?;
-    one.say(text("never")).await?;
-    world.until("say waits").await;
-    cluster.store_faults("owner").cut();
-    cluster.advance(Duration::from_secs(20)).await;
-    assert!(room_spots(&host).release(&spot).await?);
-    world.open(1);
-    let (again, _) = room(&host, "one", "again").await?;
-    assert!(look(&again, "where").await?.starts_with("other"));
-    cluster.store_faults("owner").heal();
-    cluster.advance(Duration::from_secs(30)).await;
-    assert_eq!(look(&again, "lines").await?, "again");
-    assert_eq!(world.count("one heard"), 0, "{:?}", world.log());
-    assert_eq!(look(&kept, "lines").await?, "y", "what was not taken is there still");
-    cluster.shutdown().await?;
+    for place in REMOTE {
+        let (cluster, world, host) = placed(place, 64).await?;
+        serves(&cluster, &world, "other");
+        let (one, spot) = room(&host, "one", "x").await?;
+        let (kept, _) = room(&host, "kept", "y").await?;
+        cluster.start("other").await?;
+        cluster.advance(Duration::from_secs(3)).await;
+        one.say(text("gate")).await?;
+        one.say(text("never")).await?;
+        world.until("say waits").await;
+        cluster.store_faults("owner").cut();
+        cluster.advance(Duration::from_secs(20)).await;
+        assert!(room_spots(&host).release(&spot).await?);
+        world.open(1);
+        let (again, _) = room(&host, "one", "again").await?;
+        assert!(look(&again, "where").await?.starts_with("other"));
+        cluster.store_faults("owner").heal();
+        cluster.advance(Duration::from_secs(30)).await;
+        assert_eq!(look(&again, "lines").await?, "again");
+        assert_eq!(world.count("one heard"), 0, "{:?}", world.log());
+        assert_eq!(look(&kept, "lines").await?, "y", "what was not taken is there still");
+        cluster.shutdown().await?;
+    }
     Ok(())
 }
 
 /// REQ: LS-105
 #[tokio::test(start_paused = true)]
 async fn a_host_stops_in_time_while_the_store_is_down() -> Tested {
-    let (cluster, world, host) = placed(Placement::Local, 65).await?;
-    for id in ["one", "two"] {
-        room(&host, id, "x").await?;
+    for place in LOCAL {
+        let (cluster, world, host) = placed(place, 65).await?;
+        for id in ["one", "two"] {
+            room(&host, id, "x").await?;
+        }
+        cluster.store_faults("owner").cut();
+        let began = tokio::time::Instant::now();
+        cluster.stop("owner").await?;
+        assert!(began.elapsed() <= Duration::from_secs(10), "{:?}", began.elapsed());
+        assert_eq!(world.count("closing"), 2);
     }
-    cluster.store_faults("owner").cut();
-    let began = tokio::time::Instant::now();
-    cluster.stop("owner").await?;
-    assert!(began.elapsed() <= Duration::from_secs(10), "{:?}", began.elapsed());
-    assert_eq!(world.count("closing"), 2);
     Ok(())
 }
 

@@ -129,22 +129,24 @@ async fn what_was_accepted_is_sent_to_nobody_else() -> Tested {
 /// REQ: RT-012
 #[tokio::test(start_paused = true)]
 async fn an_answer_to_nobody_is_dropped_and_recorded() -> Tested {
-    let events = Events::collect();
-    let (cluster, world, host) = placed(Placement::Remote, 103).await?;
-    let (one, _) = room(&host, "one", "x").await?;
-    let looking = tokio::spawn(one.look(text("gate")).into_future());
-    world.until("look waits").await;
-    drop(host);
-    cluster.kill("caller");
-    drop(looking);
-    cluster.advance(30 * SECOND).await;
-    world.open(1);
-    cluster.advance(SECOND).await;
-    assert_eq!(events.count(&["reply_path_missing"]), 1);
-    assert_eq!(world.count("activate"), 0);
-    let one = room_spots(&cluster.host("owner")).of("one");
-    assert_eq!(look(&one, "lines").await?, "x", "it goes on");
-    cluster.shutdown().await?;
+    for place in REMOTE {
+        let events = Events::collect();
+        let (cluster, world, host) = placed(place, 103).await?;
+        let (one, _) = room(&host, "one", "x").await?;
+        let looking = tokio::spawn(one.look(text("gate")).into_future());
+        world.until("look waits").await;
+        drop(host);
+        cluster.kill("caller");
+        drop(looking);
+        cluster.advance(30 * SECOND).await;
+        world.open(1);
+        cluster.advance(SECOND).await;
+        assert_eq!(events.count(&["reply_path_missing"]), 1);
+        assert_eq!(world.count("activate"), 0);
+        let one = room_spots(&cluster.host("owner")).of("one");
+        assert_eq!(look(&one, "lines").await?, "x", "it goes on");
+        cluster.shutdown().await?;
+    }
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use zlink_runtime::error::{CallError, ErrorKind, Execution};
 use zlink_runtime::testing::Cluster;
 
 use crate::arena::*;
+use crate::far;
 use crate::kit::*;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -15,9 +16,9 @@ const MOST: usize = 8192;
 
 /// Makes `name` a node that takes small records only.
 fn terse(cluster: &Cluster, world: &World, name: &'static str, serves: bool) {
-    let (store, world) = (cluster.store(name), world.clone());
+    let (with_store, world) = (far::with_store(cluster, name), world.clone());
     cluster.node(name, move |host: HostBuilder| {
-        let host = host.location_store(store.clone()).shared(world.clone());
+        let host = with_store(host).shared(world.clone());
         host.mesh("world", |mesh| {
             let mesh = mesh
                 .rid_prefix(name)
@@ -35,8 +36,8 @@ fn terse(cluster: &Cluster, world: &World, name: &'static str, serves: bool) {
 /// REQ: MSG-804
 #[tokio::test(start_paused = true)]
 async fn what_is_too_large_for_others_is_too_large_here() -> Tested {
-    for placement in PLACEMENTS {
-        let (cluster, world) = (Cluster::new(140), World::new());
+    for Place(placement, provider) in EVERYWHERE {
+        let (cluster, world) = on(provider, 140);
         terse(&cluster, &world, "owner", true);
         terse(&cluster, &world, "caller", false);
         start(&cluster).await?;
@@ -70,53 +71,57 @@ async fn what_is_too_large_for_others_is_too_large_here() -> Tested {
 /// REQ: RT-001, RT-004, RT-008
 #[tokio::test(start_paused = true)]
 async fn a_room_of_this_host_is_asked_for_as_often_as_another() -> Tested {
-    let (cluster, _, host) = placed(Placement::Local, 141).await?;
-    let (one, spot) = room(&host, "one", "x").await?;
-    let faults = cluster.store_faults("owner");
-    faults.cut();
-    for _ in 0..3 {
-        assert_eq!(look(&one, "lines").await?, "x", "nobody was asked");
+    for place in LOCAL {
+        let (cluster, _, host) = placed(place, 141).await?;
+        let (one, spot) = room(&host, "one", "x").await?;
+        let faults = cluster.store_faults("owner");
+        faults.cut();
+        for _ in 0..3 {
+            assert_eq!(look(&one, "lines").await?, "x", "nobody was asked");
+        }
+        faults.heal();
+        cluster.advance(16 * SECOND).await;
+        faults.cut();
+        let unknown = one.look(text("lines")).timeout(2 * SECOND).await.unwrap_err();
+        assert_eq!(unknown.execution(), Execution::NotExecuted, "{unknown}");
+        assert_ne!(unknown.kind(), Some(ErrorKind::NotFound), "{unknown}");
+        faults.heal();
+        cluster.advance(5 * SECOND).await;
+        assert_eq!(look(&one, "lines").await?, "x");
+        // The same client finds whatever has the ID.
+        assert!(room_spots(&host).close(&spot).await?);
+        let gone = look(&one, "lines").await.unwrap_err();
+        assert_eq!(gone.kind(), Some(ErrorKind::NotFound), "{gone}");
+        room(&host, "one", "anew").await?;
+        assert_eq!(look(&one, "lines").await?, "anew");
+        cluster.shutdown().await?;
     }
-    faults.heal();
-    cluster.advance(16 * SECOND).await;
-    faults.cut();
-    let unknown = one.look(text("lines")).timeout(2 * SECOND).await.unwrap_err();
-    assert_eq!(unknown.execution(), Execution::NotExecuted, "{unknown}");
-    assert_ne!(unknown.kind(), Some(ErrorKind::NotFound), "{unknown}");
-    faults.heal();
-    cluster.advance(5 * SECOND).await;
-    assert_eq!(look(&one, "lines").await?, "x");
-    // The same client finds whatever has the ID.
-    assert!(room_spots(&host).close(&spot).await?);
-    let gone = look(&one, "lines").await.unwrap_err();
-    assert_eq!(gone.kind(), Some(ErrorKind::NotFound), "{gone}");
-    room(&host, "one", "anew").await?;
-    assert_eq!(look(&one, "lines").await?, "anew");
-    cluster.shutdown().await?;
     Ok(())
 }
 
 /// REQ: LS-033
 #[tokio::test(start_paused = true)]
 async fn a_host_that_cannot_prove_that_it_lives_takes_no_call_of_its_own() -> Tested {
-    let (cluster, world, host) = placed(Placement::Local, 142).await?;
-    let (one, _) = room(&host, "one", "x").await?;
-    // So that the route would hold beyond the lease.
-    cluster.advance(14 * SECOND).await;
-    look(&one, "lines").await?;
-    cluster.advance(2 * SECOND).await;
-    look(&one, "lines").await?;
-    cluster.store_faults("owner").cut();
-    cluster.advance(12 * SECOND).await;
-    let refused = one.look(text("lines")).timeout(SECOND).await.unwrap_err();
-    assert_eq!(refused.execution(), Execution::NotExecuted, "{refused}");
-    // A send is taken or not; nothing of it runs.
-    let _ = one.say(text("told")).await;
-    cluster.advance(SECOND).await;
-    assert_eq!(world.count("heard"), 0);
-    cluster.store_faults("owner").heal();
-    cluster.advance(10 * SECOND).await;
-    assert!(look(&one, "lines").await?.starts_with('x'));
-    cluster.shutdown().await?;
+    for place in LOCAL {
+        let (cluster, world, host) = placed(place, 142).await?;
+        let (one, _) = room(&host, "one", "x").await?;
+        // So that the route would hold beyond the lease.
+        cluster.advance(14 * SECOND).await;
+        look(&one, "lines").await?;
+        cluster.advance(2 * SECOND).await;
+        look(&one, "lines").await?;
+        cluster.store_faults("owner").cut();
+        cluster.advance(12 * SECOND).await;
+        let refused = one.look(text("lines")).timeout(SECOND).await.unwrap_err();
+        assert_eq!(refused.execution(), Execution::NotExecuted, "{refused}");
+        // A send is taken or not; nothing of it runs.
+        let _ = one.say(text("told")).await;
+        cluster.advance(SECOND).await;
+        assert_eq!(world.count("heard"), 0);
+        cluster.store_faults("owner").heal();
+        cluster.advance(10 * SECOND).await;
+        assert!(look(&one, "lines").await?.starts_with('x'));
+        cluster.shutdown().await?;
+    }
     Ok(())
 }

@@ -33,7 +33,7 @@ fn queued(cluster: &Cluster) -> u32 {
     cluster.host("owner").status().jobs.in_use()
 }
 
-/// REQ: SP-120, SP-124, SP-127, SP-123
+/// REQ: SP-120, SP-124, SP-127, SP-123, SP-104
 #[tokio::test(start_paused = true)]
 async fn sends_wait_requests_end_and_publishes_pass_by() -> Tested {
     for Place(placement, provider) in EVERYWHERE {
@@ -57,7 +57,11 @@ async fn sends_wait_requests_end_and_publishes_pass_by() -> Tested {
         let late = one.look(text("lines")).timeout(SECOND).await.unwrap_err();
         assert_eq!(late.kind(), Some(ErrorKind::DeadlineExceeded), "{late}");
         // Published on the full host itself: no Spot of it has room, and nobody is told.
-        room_spots(&cluster.host("owner")).publish_news(text("missed")).await?;
+        let began = tokio::time::Instant::now();
+        for _ in 0..100 {
+            room_spots(&cluster.host("owner")).publish_news(text("missed")).await?;
+        }
+        assert_eq!(began.elapsed(), Duration::ZERO, "none of them waited for room");
         world.open(1);
         for send in sends {
             send.await??;
@@ -117,6 +121,59 @@ async fn every_job_of_a_room_has_a_permit_until_it_starts() -> Tested {
         assert_eq!(
             (queued(&cluster), world.count("read sun"), world.count("heard behind")),
             (0, 3, 4)
+        );
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// What makes and closes Spots holds no permit, and is bounded all the same: for each node that asks, and beside what it sends.
+///
+/// REQ: SP-121, SP-120, ERR-503, ERR-504
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_creations_is_refused_and_holds_nobody_else_up() -> Tested {
+    /// As many as one node may have under way at another.
+    const MOST: usize = 1024;
+    for (place, refused) in [
+        (EVERYWHERE[0], ErrorKind::CapacityExceeded),
+        (EVERYWHERE[1], ErrorKind::Unavailable),
+    ] {
+        let (cluster, world, host) = placed(place, 125).await?;
+        calls(&cluster, "stranger");
+        cluster.start("stranger").await?;
+        cluster.advance(3 * SECOND).await;
+        let (one, spot) = room(&host, "one", "x").await?;
+        world.holds("create");
+        let creates =
+            |host: &Host| tokio::spawn(room_spots(host).create(text("x")).timeout(600 * SECOND).into_future());
+        let making: Vec<_> = (0..MOST).map(|_| creates(&host)).collect();
+        cluster.advance(10 * SECOND).await;
+        assert_eq!(world.count("held in create"), MOST);
+        let told = creates(&host).await?.unwrap_err();
+        assert_eq!(
+            (told.kind(), told.execution()),
+            (Some(refused), Execution::NotExecuted),
+            "{told}"
+        );
+        let told = room_spots(&host).close(&spot).await.unwrap_err();
+        assert_eq!(
+            (told.kind(), told.execution()),
+            (Some(refused), Execution::NotExecuted),
+            "{told}"
+        );
+        assert_eq!(look(&one, "lines").await?, "x", "what is sent does not wait for it");
+        let other = creates(&cluster.host("stranger"));
+        world.open_build(MOST + 2);
+        other.await??;
+        for made in making {
+            made.await??;
+        }
+        creates(&host).await??;
+        assert!(room_spots(&host).close(&spot).await?);
+        assert_eq!(
+            world.count("create "),
+            MOST + 3,
+            "{place:?}: what was refused was not begun"
         );
         cluster.shutdown().await?;
     }

@@ -5,7 +5,6 @@ use std::time::Duration;
 use zlink_runtime::error::Execution;
 use zlink_runtime::location::{Fault, Operation};
 use zlink_runtime::rt::SpotCreated;
-use zlink_runtime::testing::Cluster;
 
 use crate::arena::*;
 use crate::kit::*;
@@ -15,8 +14,8 @@ use crate::kit::*;
 /// REQ: SP-083, SP-050, LS-100
 #[tokio::test(start_paused = true)]
 async fn what_was_found_ready_is_not_refused_by_an_owner_that_waits_for_its_own_answer() -> Tested {
-    for placement in PLACEMENTS {
-        let (cluster, world, host) = placed(placement, 70).await?;
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed(place, 70).await?;
         let faults = cluster.store_faults("owner");
         faults.next(Operation::Write, None);
         faults.next(Operation::Write, Fault::DelayAnswer(Duration::from_secs(2)));
@@ -41,25 +40,27 @@ async fn what_was_found_ready_is_not_refused_by_an_owner_that_waits_for_its_own_
 /// REQ: LS-033, LS-036, LS-100
 #[tokio::test(start_paused = true)]
 async fn a_reservation_that_was_taken_before_its_host_heard_of_it_runs_no_factory() -> Tested {
-    let (cluster, world, host) = placed(Placement::Remote, 71).await?;
-    let faults = cluster.store_faults("owner");
-    faults.cut();
-    faults.next(Operation::Write, Fault::LostAnswer);
-    let rooms = room_spots(&host);
-    let asked = rooms
-        .get_or_create("one", text("first"))
-        .timeout(Duration::from_secs(2));
-    assert_eq!(asked.await.unwrap_err().execution(), Execution::Unknown);
-    serves(&cluster, &world, "other");
-    cluster.start("other").await?;
-    cluster.advance(Duration::from_secs(30)).await;
-    let (one, _) = room(&cluster.host("other"), "one", "second").await?;
-    assert_eq!(world.count("create one on other"), 1, "{:?}", world.log());
-    faults.heal();
-    cluster.advance(Duration::from_secs(30)).await;
-    assert_eq!(world.count("create one on owner"), 0, "{:?}", world.log());
-    assert_eq!(look(&one, "lines").await?, "second");
-    cluster.shutdown().await?;
+    for place in REMOTE {
+        let (cluster, world, host) = placed(place, 71).await?;
+        let faults = cluster.store_faults("owner");
+        faults.cut();
+        faults.next(Operation::Write, Fault::LostAnswer);
+        let rooms = room_spots(&host);
+        let asked = rooms
+            .get_or_create("one", text("first"))
+            .timeout(Duration::from_secs(2));
+        assert_eq!(asked.await.unwrap_err().execution(), Execution::Unknown);
+        serves(&cluster, &world, "other");
+        cluster.start("other").await?;
+        cluster.advance(Duration::from_secs(30)).await;
+        let (one, _) = room(&cluster.host("other"), "one", "second").await?;
+        assert_eq!(world.count("create one on other"), 1, "{:?}", world.log());
+        faults.heal();
+        cluster.advance(Duration::from_secs(30)).await;
+        assert_eq!(world.count("create one on owner"), 0, "{:?}", world.log());
+        assert_eq!(look(&one, "lines").await?, "second");
+        cluster.shutdown().await?;
+    }
     Ok(())
 }
 
@@ -68,28 +69,30 @@ async fn a_reservation_that_was_taken_before_its_host_heard_of_it_runs_no_factor
 /// REQ: LS-033, LS-036
 #[tokio::test(start_paused = true)]
 async fn a_factory_whose_reservation_was_taken_goes_no_further() -> Tested {
-    let (cluster, world, host) = placed(Placement::Remote, 72).await?;
-    world.holds("create");
-    let making = tokio::spawn(room_spots(&host).get_or_create("one", text("first")).into_future());
-    world.until("held in create").await;
-    cluster.store_faults("owner").cut();
-    serves(&cluster, &world, "other");
-    cluster.start("other").await?;
-    cluster.advance(Duration::from_secs(30)).await;
-    world.open_build(2);
-    let (one, _) = room(&cluster.host("other"), "one", "second").await?;
-    let initialized = world.count("initialize one");
-    cluster.store_faults("owner").heal();
-    cluster.advance(Duration::from_secs(30)).await;
-    assert_eq!(
-        (initialized, world.count("initialize one")),
-        (1, 1),
-        "{:?}",
-        world.log()
-    );
-    assert_eq!(look(&one, "lines").await?, "second");
-    assert!(making.await?.is_err(), "nothing was made for it");
-    cluster.shutdown().await?;
+    for place in REMOTE {
+        let (cluster, world, host) = placed(place, 72).await?;
+        world.holds("create");
+        let making = tokio::spawn(room_spots(&host).get_or_create("one", text("first")).into_future());
+        world.until("held in create").await;
+        cluster.store_faults("owner").cut();
+        serves(&cluster, &world, "other");
+        cluster.start("other").await?;
+        cluster.advance(Duration::from_secs(30)).await;
+        world.open_build(2);
+        let (one, _) = room(&cluster.host("other"), "one", "second").await?;
+        let initialized = world.count("initialize one");
+        cluster.store_faults("owner").heal();
+        cluster.advance(Duration::from_secs(30)).await;
+        assert_eq!(
+            (initialized, world.count("initialize one")),
+            (1, 1),
+            "{:?}",
+            world.log()
+        );
+        assert_eq!(look(&one, "lines").await?, "second");
+        assert!(making.await?.is_err(), "nothing was made for it");
+        cluster.shutdown().await?;
+    }
     Ok(())
 }
 
@@ -117,26 +120,28 @@ async fn a_create_that_a_stopping_host_gives_up_may_have_run() -> Tested {
 /// REQ: LS-033, LS-036
 #[tokio::test(start_paused = true)]
 async fn a_close_under_way_of_what_was_taken_goes_no_further() -> Tested {
-    let (cluster, world, host) = placed(Placement::Remote, 81).await?;
-    let (one, spot) = room(&host, "one", "x").await?;
-    one.say(text("gate")).await?;
-    world.until("say waits").await;
-    cluster.store_faults("owner").cut();
-    cluster.advance(Duration::from_secs(5)).await;
-    let closing = tokio::spawn(
-        room_spots(&host)
-            .close(&spot)
-            .timeout(Duration::from_secs(2))
-            .into_future(),
-    );
-    cluster.advance(Duration::from_secs(20)).await;
-    assert!(closing.await?.is_err());
-    assert!(room_spots(&host).release(&spot).await?);
-    world.open(1);
-    cluster.store_faults("owner").heal();
-    cluster.advance(Duration::from_secs(40)).await;
-    assert_eq!(world.count("closing one"), 0, "{:?}", world.log());
-    cluster.shutdown().await?;
+    for place in REMOTE {
+        let (cluster, world, host) = placed(place, 81).await?;
+        let (one, spot) = room(&host, "one", "x").await?;
+        one.say(text("gate")).await?;
+        world.until("say waits").await;
+        cluster.store_faults("owner").cut();
+        cluster.advance(Duration::from_secs(5)).await;
+        let closing = tokio::spawn(
+            room_spots(&host)
+                .close(&spot)
+                .timeout(Duration::from_secs(2))
+                .into_future(),
+        );
+        cluster.advance(Duration::from_secs(20)).await;
+        assert!(closing.await?.is_err());
+        assert!(room_spots(&host).release(&spot).await?);
+        world.open(1);
+        cluster.store_faults("owner").heal();
+        cluster.advance(Duration::from_secs(40)).await;
+        assert_eq!(world.count("closing one"), 0, "{:?}", world.log());
+        cluster.shutdown().await?;
+    }
     Ok(())
 }
 
@@ -147,39 +152,41 @@ async fn a_close_under_way_of_what_was_taken_goes_no_further() -> Tested {
 #[tokio::test(start_paused = true)]
 async fn a_call_that_finds_the_winner_while_its_host_sends_to_the_loser_does_not_wait() -> Tested {
     const READ: Duration = Duration::from_millis(300);
-    let (cluster, world) = (Cluster::new(82), World::new());
-    for name in ["loser", "winner"] {
-        serves_with(&cluster, &world, name, move |objects| {
-            all(objects).placement_weight(if name == "winner" { 100 } else { 0 })
-        });
+    for provider in PROVIDERS {
+        let (cluster, world) = on(provider, 82);
+        for name in ["loser", "winner"] {
+            serves_with(&cluster, &world, name, move |objects| {
+                all(objects).placement_weight(if name == "winner" { 100 } else { 0 })
+            });
+        }
+        calls(&cluster, "caller");
+        start(&cluster).await?;
+        let carts = cart_spots(&cluster.host("caller"));
+        let faults = cluster.store_faults("caller");
+        faults.every(Operation::Read, Fault::DelayAnswer(READ));
+        let making = tokio::spawn(carts.of("cart").view(text("second")).activating().into_future());
+        cluster.advance(READ / 3).await;
+        let won = cart_spots(&cluster.host("winner")).of("cart");
+        won.add(text("first")).activating().await?;
+        world.until("cart has first").await;
+        // For what is made from here on.
+        for (name, weight) in [("winner", 0), ("loser", 100)] {
+            cluster.host(name).mesh("world")?.set_placement_weight(weight)?;
+        }
+        cluster.advance(READ / 3).await;
+        let began = tokio::time::Instant::now();
+        let finding = carts
+            .of("cart")
+            .view(text("third"))
+            .activating()
+            .timeout(Duration::from_secs(120));
+        assert_eq!(finding.await?.text, "first,second,third");
+        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+        assert_eq!(making.await??.text, "first,second");
+        assert!(won.view(text("where")).await?.text.starts_with("winner"));
+        assert_eq!(world.count("activate cart"), 1, "{:?}", world.log());
+        faults.heal();
+        cluster.shutdown().await?;
     }
-    calls(&cluster, "caller");
-    start(&cluster).await?;
-    let carts = cart_spots(&cluster.host("caller"));
-    let faults = cluster.store_faults("caller");
-    faults.every(Operation::Read, Fault::DelayAnswer(READ));
-    let making = tokio::spawn(carts.of("cart").view(text("second")).activating().into_future());
-    cluster.advance(READ / 3).await;
-    let won = cart_spots(&cluster.host("winner")).of("cart");
-    won.add(text("first")).activating().await?;
-    world.until("cart has first").await;
-    // For what is made from here on.
-    for (name, weight) in [("winner", 0), ("loser", 100)] {
-        cluster.host(name).mesh("world")?.set_placement_weight(weight)?;
-    }
-    cluster.advance(READ / 3).await;
-    let began = tokio::time::Instant::now();
-    let finding = carts
-        .of("cart")
-        .view(text("third"))
-        .activating()
-        .timeout(Duration::from_secs(120));
-    assert_eq!(finding.await?.text, "first,second,third");
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
-    assert_eq!(making.await??.text, "first,second");
-    assert!(won.view(text("where")).await?.text.starts_with("winner"));
-    assert_eq!(world.count("activate cart"), 1, "{:?}", world.log());
-    faults.heal();
-    cluster.shutdown().await?;
     Ok(())
 }

@@ -15,51 +15,53 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// REQ: SP-085, LS-043, AC-090, AC-097
 #[tokio::test(start_paused = true)]
 async fn a_create_whose_answer_is_lost_is_answered_as_it_ended() -> Tested {
-    for (at, motd) in ["hello", "reject", "fail"].into_iter().enumerate() {
-        for named in [true, false] {
-            // Whether it ends before its caller can ask again, or after.
-            for early in [true, false] {
-                let (cluster, world, host) = placed(Placement::Remote, 80 + at as u64).await?;
-                world.holds("create");
-                let rooms = room_spots(&host);
-                let call = if named {
-                    rooms.get_or_create("room", text(motd))
-                } else {
-                    rooms.create(text(motd))
-                };
-                let creating = tokio::spawn(call.timeout(PATIENCE).into_future());
-                world.until("held in create").await;
-                if early {
-                    cluster.network().partition(&["owner"], &["caller"]);
-                }
-                assert!(cluster.network().break_connections("owner", "caller", false) > 0);
-                if early {
-                    world.open_build(1);
-                    cluster.advance(Duration::from_secs(2)).await;
-                    cluster.network().heal();
-                } else {
-                    cluster.advance(Duration::from_secs(10)).await;
-                    world.open_build(1);
-                }
-                let ended = creating.await?;
-                assert_eq!(world.count("create "), 1, "{:?}", world.log());
-                let found = match motd {
-                    "hello" => {
-                        let SpotCreated::Created(spot, reply) = ended? else {
-                            panic!("it has created it");
-                        };
-                        assert_eq!(reply, text("created with hello"));
-                        assert_eq!(look(&rooms.of(&spot.id), "lines").await?, "hello");
-                        rooms.find(&spot.id).await? == Some(spot)
+    for place in REMOTE {
+        for (at, motd) in ["hello", "reject", "fail"].into_iter().enumerate() {
+            for named in [true, false] {
+                // Whether it ends before its caller can ask again, or after.
+                for early in [true, false] {
+                    let (cluster, world, host) = placed(place, 80 + at as u64).await?;
+                    world.holds("create");
+                    let rooms = room_spots(&host);
+                    let call = if named {
+                        rooms.get_or_create("room", text(motd))
+                    } else {
+                        rooms.create(text(motd))
+                    };
+                    let creating = tokio::spawn(call.timeout(PATIENCE).into_future());
+                    world.until("held in create").await;
+                    if early {
+                        cluster.network().partition(&["owner"], &["caller"]);
                     }
-                    "reject" => ended? == SpotCreated::Rejected(text("no")),
-                    _ => {
-                        let error = ended.unwrap_err();
-                        error.execution() == Execution::Unknown && error.kind() == Some(ErrorKind::InternalFailure)
+                    assert!(cluster.network().break_connections("owner", "caller", false) > 0);
+                    if early {
+                        world.open_build(1);
+                        cluster.advance(Duration::from_secs(2)).await;
+                        cluster.network().heal();
+                    } else {
+                        cluster.advance(Duration::from_secs(10)).await;
+                        world.open_build(1);
                     }
-                };
-                assert!(found, "{motd}, {named}, {early}");
-                cluster.shutdown().await?;
+                    let ended = creating.await?;
+                    assert_eq!(world.count("create "), 1, "{:?}", world.log());
+                    let found = match motd {
+                        "hello" => {
+                            let SpotCreated::Created(spot, reply) = ended? else {
+                                panic!("it has created it");
+                            };
+                            assert_eq!(reply, text("created with hello"));
+                            assert_eq!(look(&rooms.of(&spot.id), "lines").await?, "hello");
+                            rooms.find(&spot.id).await? == Some(spot)
+                        }
+                        "reject" => ended? == SpotCreated::Rejected(text("no")),
+                        _ => {
+                            let error = ended.unwrap_err();
+                            error.execution() == Execution::Unknown && error.kind() == Some(ErrorKind::InternalFailure)
+                        }
+                    };
+                    assert!(found, "{motd}, {named}, {early}");
+                    cluster.shutdown().await?;
+                }
             }
         }
     }

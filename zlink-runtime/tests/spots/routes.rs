@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use zlink_runtime::error::{CallError, ErrorKind, Execution};
+use zlink_runtime::location::{Fault, Operation};
 use zlink_runtime::prelude::*;
 use zlink_runtime::rt::SpotRef;
 use zlink_runtime::testing::Cluster;
@@ -177,29 +178,31 @@ async fn an_id_that_looks_like_a_node_is_an_id() -> Tested {
 /// REQ: RT-004, RT-005, LS-102
 #[tokio::test(start_paused = true)]
 async fn a_route_ends_with_what_is_known_of_its_owners_lease() -> Tested {
-    let (cluster, world) = (Cluster::new(84), World::new());
-    serves(&cluster, &world, "owner");
-    remembers(&cluster, "caller");
-    start(&cluster).await?;
-    let (one, _) = room(&cluster.host("caller"), "one", "x").await?;
-    look(&one, "lines").await?;
-    cluster.advance(60 * SECOND).await;
-    // The lease was renewed, and seen to be, for all that its host owns.
-    cluster.store_faults("caller").cut();
-    assert_eq!(look(&one, "lines").await?, "x", "nobody was asked");
-    cluster.advance(3 * SECOND).await;
-    assert_eq!(look(&one, "lines").await?, "x");
-    cluster.advance(8 * SECOND).await;
-    let unknown = look(&one, "lines").await.unwrap_err();
-    assert_eq!(
-        (unknown.kind(), unknown.execution()),
-        (Some(ErrorKind::Unavailable), Execution::NotExecuted),
-        "it may have no owner any more, and nobody can be asked: {unknown}"
-    );
-    cluster.store_faults("caller").heal();
-    cluster.advance(5 * SECOND).await;
-    assert_eq!(look(&one, "lines").await?, "x", "a failure is not remembered");
-    cluster.shutdown().await?;
+    for provider in PROVIDERS {
+        let (cluster, world) = on(provider, 84);
+        serves(&cluster, &world, "owner");
+        remembers(&cluster, "caller");
+        start(&cluster).await?;
+        let (one, _) = room(&cluster.host("caller"), "one", "x").await?;
+        look(&one, "lines").await?;
+        cluster.advance(60 * SECOND).await;
+        // The lease was renewed, and seen to be, for all that its host owns.
+        cluster.store_faults("caller").cut();
+        assert_eq!(look(&one, "lines").await?, "x", "nobody was asked");
+        cluster.advance(3 * SECOND).await;
+        assert_eq!(look(&one, "lines").await?, "x");
+        cluster.advance(8 * SECOND).await;
+        let unknown = look(&one, "lines").await.unwrap_err();
+        assert_eq!(
+            (unknown.kind(), unknown.execution()),
+            (Some(ErrorKind::Unavailable), Execution::NotExecuted),
+            "it may have no owner any more, and nobody can be asked: {unknown}"
+        );
+        cluster.store_faults("caller").heal();
+        cluster.advance(5 * SECOND).await;
+        assert_eq!(look(&one, "lines").await?, "x", "a failure is not remembered");
+        cluster.shutdown().await?;
+    }
     Ok(())
 }
 
@@ -209,32 +212,77 @@ async fn a_route_ends_with_what_is_known_of_its_owners_lease() -> Tested {
 /// REQ: RT-004, LS-032, SP-054
 #[tokio::test(start_paused = true)]
 async fn a_send_goes_by_what_is_known_while_the_store_is_down_and_is_refused_afterwards() -> Tested {
-    // Whose way to the store is cut.
-    for cut in [&["caller"][..], &["owner"], &["caller", "owner"]] {
-        let (cluster, world) = (Cluster::new(89), World::new());
-        serves(&cluster, &world, "owner");
-        remembers(&cluster, "caller");
-        start(&cluster).await?;
-        let (one, _) = room(&cluster.host("caller"), "one", "x").await?;
-        look(&one, "lines").await?;
-        cut.iter().for_each(|name| cluster.store_faults(name).cut());
-        one.say(text("known")).await?;
-        world.until("one heard known").await;
-        // The lease was renewed five seconds ago at most, and was seen to be a second later at most: by then it has ended.
-        cluster.advance(12 * SECOND).await;
-        for _ in 0..3 {
-            let refused = one.say(text("never")).await.unwrap_err();
-            assert_eq!(
-                (refused.kind(), refused.execution()),
-                (Some(ErrorKind::Unavailable), Execution::NotExecuted),
-                "{cut:?}: {refused}"
-            );
-            cluster.advance(SECOND).await;
+    for provider in PROVIDERS {
+        // Whose way to the store is cut.
+        for cut in [&["caller"][..], &["owner"], &["caller", "owner"]] {
+            let (cluster, world) = on(provider, 89);
+            serves(&cluster, &world, "owner");
+            remembers(&cluster, "caller");
+            start(&cluster).await?;
+            let (one, _) = room(&cluster.host("caller"), "one", "x").await?;
+            look(&one, "lines").await?;
+            cut.iter().for_each(|name| cluster.store_faults(name).cut());
+            one.say(text("known")).await?;
+            world.until("one heard known").await;
+            // The lease was renewed five seconds ago at most, and was seen to be a second later at most: by then it has ended.
+            cluster.advance(12 * SECOND).await;
+            for _ in 0..3 {
+                let refused = one.say(text("never")).await.unwrap_err();
+                assert_eq!(
+                    (refused.kind(), refused.execution()),
+                    (Some(ErrorKind::Unavailable), Execution::NotExecuted),
+                    "{cut:?}: {refused}"
+                );
+                cluster.advance(SECOND).await;
+            }
+            cut.iter().for_each(|name| cluster.store_faults(name).heal());
+            cluster.advance(20 * SECOND).await;
+            one.say(text("again")).await?;
+            assert_eq!(look(&one, "lines").await?, "x,known,again", "{cut:?}");
+            cluster.shutdown().await?;
         }
-        cut.iter().for_each(|name| cluster.store_faults(name).heal());
-        cluster.advance(20 * SECOND).await;
-        one.say(text("again")).await?;
-        assert_eq!(look(&one, "lines").await?, "x,known,again", "{cut:?}");
+    }
+    Ok(())
+}
+
+/// A store that has lost records may have lost that of any Spot: nothing that was found before counts.
+///
+/// REQ: RT-005, LS-067
+#[tokio::test(start_paused = true)]
+async fn what_was_found_before_a_loss_is_asked_for_anew() -> Tested {
+    for place in EVERYWHERE {
+        let (cluster, _, host) = placed(place, 180).await?;
+        let caller = match place.0 {
+            Placement::Local => "owner",
+            Placement::Remote => "caller",
+        };
+        let faults = cluster.store_faults(caller);
+        let (one, _) = room(&host, "one", "x").await?;
+        let is_known = async || {
+            faults.cut();
+            let known = look(&one, "lines").await;
+            faults.heal();
+            known.is_ok()
+        };
+        look(&one, "lines").await?;
+        assert!(is_known().await, "{place:?}");
+        faults.every(Operation::Read, Fault::Lost);
+        look(&room_spots(&host).of("other"), "lines").await.unwrap_err();
+        faults.heal();
+        assert!(!is_known().await, "{place:?}");
+
+        // Nor does what was read before, and comes after.
+        faults.every(Operation::Read, Fault::DelayAnswer(SECOND));
+        let looking = tokio::spawn(one.look(text("lines")).into_future());
+        cluster.advance(SECOND / 4).await;
+        faults.heal();
+        faults.every(Operation::Read, Fault::Lost);
+        look(&room_spots(&host).of("other"), "lines").await.unwrap_err();
+        faults.heal();
+        assert_eq!(looking.await??.text, "x");
+        assert!(!is_known().await, "{place:?}: found before the loss");
+        look(&one, "lines").await?;
+        assert!(is_known().await, "{place:?}");
         cluster.shutdown().await?;
     }
     Ok(())
@@ -243,38 +291,40 @@ async fn a_send_goes_by_what_is_known_while_the_store_is_down_and_is_refused_aft
 /// REQ: RT-010
 #[tokio::test(start_paused = true)]
 async fn another_age_of_routes_is_for_those_that_are_found_later() -> Tested {
-    let (cluster, world) = (Cluster::new(85), World::new());
-    serves(&cluster, &world, "owner");
-    calls_with(&cluster, "caller", |host| host.route_cache_max_age(6 * SECOND));
-    start(&cluster).await?;
-    let host = cluster.host("caller");
-    let (one, _) = room(&host, "one", "x").await?;
-    cluster.advance(7 * SECOND).await;
-    look(&one, "lines").await?;
-    host.set_route_cache_max_age(SECOND)?;
-    let faults = cluster.store_faults("caller");
-    faults.cut();
-    cluster.advance(4 * SECOND).await;
-    assert_eq!(look(&one, "lines").await?, "x", "the old one has its old age");
-    cluster.advance(3 * SECOND).await;
-    look(&one, "lines").await.unwrap_err();
-    faults.heal();
-    cluster.advance(5 * SECOND).await;
-    look(&one, "lines").await?;
-    faults.cut();
-    assert_eq!(look(&one, "lines").await?, "x");
-    cluster.advance(2 * SECOND).await;
-    look(&one, "lines").await.unwrap_err();
-    faults.heal();
-    cluster.advance(5 * SECOND).await;
-    host.set_route_cache_max_age(Duration::ZERO)?;
-    look(&one, "lines").await?;
-    faults.cut();
-    look(&one, "lines").await.unwrap_err();
-    faults.heal();
-    let wrong = host.set_route_cache_max_age(Duration::MAX).unwrap_err();
-    assert!(wrong.to_string().contains("route_cache_max_age"), "{wrong}");
-    cluster.shutdown().await?;
+    for provider in PROVIDERS {
+        let (cluster, world) = on(provider, 85);
+        serves(&cluster, &world, "owner");
+        calls_with(&cluster, "caller", |host| host.route_cache_max_age(6 * SECOND));
+        start(&cluster).await?;
+        let host = cluster.host("caller");
+        let (one, _) = room(&host, "one", "x").await?;
+        cluster.advance(7 * SECOND).await;
+        look(&one, "lines").await?;
+        host.set_route_cache_max_age(SECOND)?;
+        let faults = cluster.store_faults("caller");
+        faults.cut();
+        cluster.advance(4 * SECOND).await;
+        assert_eq!(look(&one, "lines").await?, "x", "the old one has its old age");
+        cluster.advance(3 * SECOND).await;
+        look(&one, "lines").await.unwrap_err();
+        faults.heal();
+        cluster.advance(5 * SECOND).await;
+        look(&one, "lines").await?;
+        faults.cut();
+        assert_eq!(look(&one, "lines").await?, "x");
+        cluster.advance(2 * SECOND).await;
+        look(&one, "lines").await.unwrap_err();
+        faults.heal();
+        cluster.advance(5 * SECOND).await;
+        host.set_route_cache_max_age(Duration::ZERO)?;
+        look(&one, "lines").await?;
+        faults.cut();
+        look(&one, "lines").await.unwrap_err();
+        faults.heal();
+        let wrong = host.set_route_cache_max_age(Duration::MAX).unwrap_err();
+        assert!(wrong.to_string().contains("route_cache_max_age"), "{wrong}");
+        cluster.shutdown().await?;
+    }
     Ok(())
 }
 
@@ -350,19 +400,21 @@ async fn a_room_that_is_elsewhere_by_now_costs_one_call_at_most() -> Tested {
 /// REQ: RT-011, LS-103
 #[tokio::test(start_paused = true)]
 async fn a_reply_needs_no_store() -> Tested {
-    let (cluster, world, host) = placed(Placement::Remote, 88).await?;
-    let (one, _) = room(&host, "one", "x").await?;
-    let looking = tokio::spawn(one.look(text("gate")).into_future());
-    world.until("look waits").await;
-    for name in ["owner", "caller"] {
-        cluster.store_faults(name).cut();
+    for place in REMOTE {
+        let (cluster, world, host) = placed(place, 88).await?;
+        let (one, _) = room(&host, "one", "x").await?;
+        let looking = tokio::spawn(one.look(text("gate")).into_future());
+        world.until("look waits").await;
+        for name in ["owner", "caller"] {
+            cluster.store_faults(name).cut();
+        }
+        cluster.advance(2 * SECOND).await;
+        world.open(1);
+        assert_eq!(looking.await??.text, "passed");
+        for name in ["owner", "caller"] {
+            cluster.store_faults(name).heal();
+        }
+        cluster.shutdown().await?;
     }
-    cluster.advance(2 * SECOND).await;
-    world.open(1);
-    assert_eq!(looking.await??.text, "passed");
-    for name in ["owner", "caller"] {
-        cluster.store_faults(name).heal();
-    }
-    cluster.shutdown().await?;
     Ok(())
 }

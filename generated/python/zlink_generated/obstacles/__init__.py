@@ -10,6 +10,24 @@ A [link] to nothing, a <tag>, a backslash \\\\ and a quote ".
 
 `node` has no client here: it is called at a node (`target: node`), by a node of the same mesh.
 
+`obstacles` has no client here: a fanout is published and subscribed to by hosts.
+
+`type` has no client here: a fanout is published and subscribed to by hosts.
+
+`Self` has no client here: a fanout is published and subscribed to by hosts.
+
+`publisher` has no client here: a fanout is published and subscribed to by hosts.
+
+`subscriber` has no client here: a fanout is published and subscribed to by hosts.
+
+`foo-bar` has no client here: a fanout is published and subscribed to by hosts.
+
+`foo_bar` has no client here: a fanout is published and subscribed to by hosts.
+
+`FooBar` has no client here: a fanout is published and subscribed to by hosts.
+
+`result` has no client here: a fanout is published and subscribed to by hosts.
+
 `Self` has no client here: Spots and Actors are called from hosts of their mesh.
 
 `type` has no client here: Spots and Actors are called from hosts of their mesh.

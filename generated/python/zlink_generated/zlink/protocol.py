@@ -53,6 +53,8 @@ class RecordKind(_z.enum.IntEnum):
     """Asks a node to close a User Spot of its own. Head: `RequestHead`. Payload: `SpotClose`; the reply's: `SpotClosed`. Between nodes only."""
     SPOT_PUBLISH = 24
     """One way, to all Spots of a node that subscribe. Head: `SendHead`; before the payload stands the topic. Between nodes only."""
+    FANOUT_EVENT = 25
+    """One way, to all that subscribe to a fanout. Head: `SendHead`, with names as text. Never on a link: it is the second frame of a message whose first is the topic."""
     REPLY = 32
     """The one terminal of a request. Head: `ReplyHead`."""
 
@@ -66,6 +68,8 @@ class Topology(_z.enum.IntEnum):
     UNSPECIFIED = 0
     ROUTE_MESH = 1
     CLIENT_SERVER = 2
+    FANOUT = 3
+    """Of a publisher in a Location Store; never of a link."""
 
 
 Topology__codec = _z.Enumeration(Topology, _z.U8)
@@ -888,7 +892,7 @@ Lease__codec = _z.MessageOf(Lease)
 
 @_z.dataclasses.dataclass(slots=True, kw_only=True)
 class Descriptor(_z.Message):
-    """A value in a Location Store, of a MeshNode or of a ClientServer server that can be found there."""
+    """A value in a Location Store, of a MeshNode, a ClientServer server or a fanout's publisher that can be found there."""
 
     owner: bytes
     """Names the host whose lease it holds by."""

@@ -843,6 +843,71 @@ rt::message! {
 }
 
 rt::message! {
+    /// The message `EventAdded`.
+    #[derive(Default)]
+    "changes.EventAdded" => pub struct EventAdded {
+        word: rt::String => string(0, "word"),
+    } slots [word]
+}
+
+rt::message! {
+    /// The message `EventRemoved`.
+    #[derive(Default)]
+    "changes.EventRemoved" => pub struct EventRemoved {
+        word: rt::String => string(0, "word"),
+    } slots [word]
+}
+
+rt::message! {
+    /// The message `EventRenamed`.
+    #[derive(Default)]
+    "changes.EventRenamed" => pub struct EventRenamed {
+        word: rt::String => string(0, "word"),
+    } slots [word]
+}
+
+rt::message! {
+    /// The message `EventIsAnother`.
+    #[derive(Default)]
+    "changes.EventIsAnother" => pub struct EventIsAnother {
+        word: rt::String => string(0, "word").required(),
+    } slots [word]
+}
+
+rt::message! {
+    /// The message `EventIsAnotherNumber`.
+    #[derive(Default)]
+    "changes.EventIsAnotherNumber" => pub struct EventIsAnotherNumber {
+        number: rt::Vec<u8> => bytes(0, "number").max(1),
+        more: rt::String => string(1, "more").required(),
+    } slots [number more]
+}
+
+rt::message! {
+    /// The message `TopicChanged`.
+    #[derive(Default)]
+    "changes.TopicChanged" => pub struct TopicChanged {
+        word: rt::String => string(0, "word"),
+    } slots [word]
+}
+
+rt::message! {
+    /// The message `TopicGoesOn`.
+    #[derive(Default)]
+    "changes.TopicGoesOn" => pub struct TopicGoesOn {
+        word: rt::String => string(0, "word"),
+    } slots [word]
+}
+
+rt::message! {
+    /// The message `TopicSaid`.
+    #[derive(Default)]
+    "changes.TopicSaid" => pub struct TopicSaid {
+        word: rt::String => string(0, "word"),
+    } slots [word]
+}
+
+rt::message! {
     /// The message `SpotActivatesNoMore`.
     #[derive(Default)]
     "changes.SpotActivatesNoMore" => pub struct SpotActivatesNoMore {
@@ -1901,5 +1966,272 @@ impl SpotIsMadeOtherwiseSpotClient {
     /// Calls `changes.spot_is_made_otherwise.ask`.
     pub fn ask(&self, request: SpotIsMadeOtherwise) -> rt::RequestCall<SpotIsMadeOtherwise, SpotIsMadeOtherwise> {
         self.spot.request(const { rt::Method::request("changes.spot_is_made_otherwise.ask", rt::None) }, request)
+    }
+}
+
+/// The ChannelName of the fanout `event_added`.
+pub const EVENT_ADDED: rt::ChannelName = rt::ChannelName::from_static("event_added");
+
+/// What handles the events of the fanout `event_added`; [`event_added_subscriber`] registers it.
+pub trait EventAddedHandler: rt::Send + rt::Sync + 'static {
+    /// Handles `changes.event_added.keep`.
+    fn keep(&self, context: &rt::FanoutContext<'_>, event: EventAdded)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `changes.event_added.more`.
+    fn more(&self, context: &rt::FanoutContext<'_>, event: EventAdded)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+}
+
+/// A subscriber of `event_added`, to register with a host.
+pub fn event_added_subscriber<H: EventAddedHandler>(handler: H) -> rt::FanoutSubscriber {
+    rt::FanoutSubscriber::builder(EVENT_ADDED, handler)
+        .event("changes.event_added.keep", <H as EventAddedHandler>::keep)
+        .event("changes.event_added.more", <H as EventAddedHandler>::more)
+        .build()
+}
+
+/// A publisher of `event_added` that publishes from `caller`.
+pub fn event_added_publisher(caller: &impl rt::Caller) -> EventAddedPublisher {
+    EventAddedPublisher { route: rt::FanoutRoute::new(caller, EVENT_ADDED) }
+}
+
+/// Publishes to the fanout `event_added`; [`event_added_publisher`] makes one.
+#[derive(Clone, Debug)]
+pub struct EventAddedPublisher { route: rt::FanoutRoute }
+
+impl EventAddedPublisher {
+    /// The same under another ChannelName than the schema's.
+    pub fn on(self, channel: rt::ChannelName) -> Self {
+        Self { route: self.route.on(channel) }
+    }
+    /// Publishes `changes.event_added.keep`.
+    pub fn keep(&self, event: EventAdded) -> rt::FanoutCall<EventAdded> {
+        self.route.publish(const { rt::FanoutEvent::new("changes.event_added.keep", rt::None) }, event)
+    }
+    /// Publishes `changes.event_added.more`.
+    pub fn more(&self, event: EventAdded) -> rt::FanoutCall<EventAdded> {
+        self.route.publish(const { rt::FanoutEvent::new("changes.event_added.more", rt::None) }, event)
+    }
+}
+
+/// The ChannelName of the fanout `event_removed`.
+pub const EVENT_REMOVED: rt::ChannelName = rt::ChannelName::from_static("event_removed");
+
+/// What handles the events of the fanout `event_removed`; [`event_removed_subscriber`] registers it.
+pub trait EventRemovedHandler: rt::Send + rt::Sync + 'static {
+    /// Handles `changes.event_removed.keep`.
+    fn keep(&self, context: &rt::FanoutContext<'_>, event: EventRemoved)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+}
+
+/// A subscriber of `event_removed`, to register with a host.
+pub fn event_removed_subscriber<H: EventRemovedHandler>(handler: H) -> rt::FanoutSubscriber {
+    rt::FanoutSubscriber::builder(EVENT_REMOVED, handler)
+        .event("changes.event_removed.keep", <H as EventRemovedHandler>::keep)
+        .build()
+}
+
+/// A publisher of `event_removed` that publishes from `caller`.
+pub fn event_removed_publisher(caller: &impl rt::Caller) -> EventRemovedPublisher {
+    EventRemovedPublisher { route: rt::FanoutRoute::new(caller, EVENT_REMOVED) }
+}
+
+/// Publishes to the fanout `event_removed`; [`event_removed_publisher`] makes one.
+#[derive(Clone, Debug)]
+pub struct EventRemovedPublisher { route: rt::FanoutRoute }
+
+impl EventRemovedPublisher {
+    /// The same under another ChannelName than the schema's.
+    pub fn on(self, channel: rt::ChannelName) -> Self {
+        Self { route: self.route.on(channel) }
+    }
+    /// Publishes `changes.event_removed.keep`.
+    pub fn keep(&self, event: EventRemoved) -> rt::FanoutCall<EventRemoved> {
+        self.route.publish(const { rt::FanoutEvent::new("changes.event_removed.keep", rt::None) }, event)
+    }
+}
+
+/// The ChannelName of the fanout `event_renamed`.
+pub const EVENT_RENAMED: rt::ChannelName = rt::ChannelName::from_static("event_renamed");
+
+/// What handles the events of the fanout `event_renamed`; [`event_renamed_subscriber`] registers it.
+pub trait EventRenamedHandler: rt::Send + rt::Sync + 'static {
+    /// Handles `changes.event_renamed.told`.
+    fn said(&self, context: &rt::FanoutContext<'_>, event: EventRenamed)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+}
+
+/// A subscriber of `event_renamed`, to register with a host.
+pub fn event_renamed_subscriber<H: EventRenamedHandler>(handler: H) -> rt::FanoutSubscriber {
+    rt::FanoutSubscriber::builder(EVENT_RENAMED, handler)
+        .event("changes.event_renamed.told", <H as EventRenamedHandler>::said)
+        .build()
+}
+
+/// A publisher of `event_renamed` that publishes from `caller`.
+pub fn event_renamed_publisher(caller: &impl rt::Caller) -> EventRenamedPublisher {
+    EventRenamedPublisher { route: rt::FanoutRoute::new(caller, EVENT_RENAMED) }
+}
+
+/// Publishes to the fanout `event_renamed`; [`event_renamed_publisher`] makes one.
+#[derive(Clone, Debug)]
+pub struct EventRenamedPublisher { route: rt::FanoutRoute }
+
+impl EventRenamedPublisher {
+    /// The same under another ChannelName than the schema's.
+    pub fn on(self, channel: rt::ChannelName) -> Self {
+        Self { route: self.route.on(channel) }
+    }
+    /// Publishes `changes.event_renamed.told`.
+    pub fn said(&self, event: EventRenamed) -> rt::FanoutCall<EventRenamed> {
+        self.route.publish(const { rt::FanoutEvent::new("changes.event_renamed.told", rt::None) }, event)
+    }
+}
+
+/// The ChannelName of the fanout `event_is_another`.
+pub const EVENT_IS_ANOTHER: rt::ChannelName = rt::ChannelName::from_static("event_is_another");
+
+/// What handles the events of the fanout `event_is_another`; [`event_is_another_subscriber`] registers it.
+pub trait EventIsAnotherHandler: rt::Send + rt::Sync + 'static {
+    /// Handles `changes.event_is_another.told`.
+    fn told(&self, context: &rt::FanoutContext<'_>, event: EventIsAnotherNumber)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+}
+
+/// A subscriber of `event_is_another`, to register with a host.
+pub fn event_is_another_subscriber<H: EventIsAnotherHandler>(handler: H) -> rt::FanoutSubscriber {
+    rt::FanoutSubscriber::builder(EVENT_IS_ANOTHER, handler)
+        .event("changes.event_is_another.told", <H as EventIsAnotherHandler>::told)
+        .build()
+}
+
+/// A publisher of `event_is_another` that publishes from `caller`.
+pub fn event_is_another_publisher(caller: &impl rt::Caller) -> EventIsAnotherPublisher {
+    EventIsAnotherPublisher { route: rt::FanoutRoute::new(caller, EVENT_IS_ANOTHER) }
+}
+
+/// Publishes to the fanout `event_is_another`; [`event_is_another_publisher`] makes one.
+#[derive(Clone, Debug)]
+pub struct EventIsAnotherPublisher { route: rt::FanoutRoute }
+
+impl EventIsAnotherPublisher {
+    /// The same under another ChannelName than the schema's.
+    pub fn on(self, channel: rt::ChannelName) -> Self {
+        Self { route: self.route.on(channel) }
+    }
+    /// Publishes `changes.event_is_another.told`.
+    pub fn told(&self, event: EventIsAnotherNumber) -> rt::FanoutCall<EventIsAnotherNumber> {
+        self.route.publish(const { rt::FanoutEvent::new("changes.event_is_another.told", rt::None) }, event)
+    }
+}
+
+/// The ChannelName of the fanout `topic_changed`.
+pub const TOPIC_CHANGED: rt::ChannelName = rt::ChannelName::from_static("topic_changed");
+
+/// What handles the events of the fanout `topic_changed`; [`topic_changed_subscriber`] registers it.
+pub trait TopicChangedHandler: rt::Send + rt::Sync + 'static {
+    /// Handles `changes.topic_changed.told`.
+    fn told(&self, context: &rt::FanoutContext<'_>, event: TopicChanged)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+}
+
+/// A subscriber of `topic_changed`, to register with a host.
+pub fn topic_changed_subscriber<H: TopicChangedHandler>(handler: H) -> rt::FanoutSubscriber {
+    rt::FanoutSubscriber::builder(TOPIC_CHANGED, handler)
+        .event("changes.topic_changed.told", <H as TopicChangedHandler>::told)
+        .build()
+}
+
+/// A publisher of `topic_changed` that publishes from `caller`.
+pub fn topic_changed_publisher(caller: &impl rt::Caller) -> TopicChangedPublisher {
+    TopicChangedPublisher { route: rt::FanoutRoute::new(caller, TOPIC_CHANGED) }
+}
+
+/// Publishes to the fanout `topic_changed`; [`topic_changed_publisher`] makes one.
+#[derive(Clone, Debug)]
+pub struct TopicChangedPublisher { route: rt::FanoutRoute }
+
+impl TopicChangedPublisher {
+    /// The same under another ChannelName than the schema's.
+    pub fn on(self, channel: rt::ChannelName) -> Self {
+        Self { route: self.route.on(channel) }
+    }
+    /// Publishes `changes.topic_changed.told`.
+    pub fn told(&self, event: TopicChanged) -> rt::FanoutCall<TopicChanged> {
+        self.route.publish(const { rt::FanoutEvent::new("changes.topic_changed.told", rt::Some("new.")) }, event)
+    }
+}
+
+/// The ChannelName of the fanout `topic_goes_on`.
+pub const TOPIC_GOES_ON: rt::ChannelName = rt::ChannelName::from_static("topic_goes_on");
+
+/// What handles the events of the fanout `topic_goes_on`; [`topic_goes_on_subscriber`] registers it.
+pub trait TopicGoesOnHandler: rt::Send + rt::Sync + 'static {
+    /// Handles `changes.topic_goes_on.told`.
+    fn told(&self, context: &rt::FanoutContext<'_>, event: TopicGoesOn)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+}
+
+/// A subscriber of `topic_goes_on`, to register with a host.
+pub fn topic_goes_on_subscriber<H: TopicGoesOnHandler>(handler: H) -> rt::FanoutSubscriber {
+    rt::FanoutSubscriber::builder(TOPIC_GOES_ON, handler)
+        .event("changes.topic_goes_on.told", <H as TopicGoesOnHandler>::told)
+        .build()
+}
+
+/// A publisher of `topic_goes_on` that publishes from `caller`.
+pub fn topic_goes_on_publisher(caller: &impl rt::Caller) -> TopicGoesOnPublisher {
+    TopicGoesOnPublisher { route: rt::FanoutRoute::new(caller, TOPIC_GOES_ON) }
+}
+
+/// Publishes to the fanout `topic_goes_on`; [`topic_goes_on_publisher`] makes one.
+#[derive(Clone, Debug)]
+pub struct TopicGoesOnPublisher { route: rt::FanoutRoute }
+
+impl TopicGoesOnPublisher {
+    /// The same under another ChannelName than the schema's.
+    pub fn on(self, channel: rt::ChannelName) -> Self {
+        Self { route: self.route.on(channel) }
+    }
+    /// Publishes `changes.topic_goes_on.told`.
+    pub fn told(&self, event: TopicGoesOn) -> rt::FanoutCall<TopicGoesOn> {
+        self.route.publish(const { rt::FanoutEvent::new("changes.topic_goes_on.told", rt::Some("news.today.")) }, event)
+    }
+}
+
+/// The ChannelName of the fanout `topic_said`.
+pub const TOPIC_SAID: rt::ChannelName = rt::ChannelName::from_static("topic_said");
+
+/// What handles the events of the fanout `topic_said`; [`topic_said_subscriber`] registers it.
+pub trait TopicSaidHandler: rt::Send + rt::Sync + 'static {
+    /// Handles `changes.topic_said.told`.
+    fn told(&self, context: &rt::FanoutContext<'_>, event: TopicSaid)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+}
+
+/// A subscriber of `topic_said`, to register with a host.
+pub fn topic_said_subscriber<H: TopicSaidHandler>(handler: H) -> rt::FanoutSubscriber {
+    rt::FanoutSubscriber::builder(TOPIC_SAID, handler)
+        .event("changes.topic_said.told", <H as TopicSaidHandler>::told)
+        .build()
+}
+
+/// A publisher of `topic_said` that publishes from `caller`.
+pub fn topic_said_publisher(caller: &impl rt::Caller) -> TopicSaidPublisher {
+    TopicSaidPublisher { route: rt::FanoutRoute::new(caller, TOPIC_SAID) }
+}
+
+/// Publishes to the fanout `topic_said`; [`topic_said_publisher`] makes one.
+#[derive(Clone, Debug)]
+pub struct TopicSaidPublisher { route: rt::FanoutRoute }
+
+impl TopicSaidPublisher {
+    /// The same under another ChannelName than the schema's.
+    pub fn on(self, channel: rt::ChannelName) -> Self {
+        Self { route: self.route.on(channel) }
+    }
+    /// Publishes `changes.topic_said.told`.
+    pub fn told(&self, event: TopicSaid) -> rt::FanoutCall<TopicSaid> {
+        self.route.publish(const { rt::FanoutEvent::new("changes.topic_said.told", rt::Some("changes.topic_said.told")) }, event)
     }
 }

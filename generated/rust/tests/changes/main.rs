@@ -10,6 +10,7 @@ mod after;
 #[rustfmt::skip]
 mod before;
 mod exchange;
+mod fanouts;
 mod languages;
 mod services;
 mod spots;
@@ -84,7 +85,7 @@ fn every_change_is_named_by_its_rules() {
     assert!(rows.len() >= 40, "{} changes", rows.len());
     let rules: BTreeSet<_> = rows.iter().flat_map(|row| row.rules.iter().copied()).collect();
     for wire in [
-        "01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12", "14",
+        "01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12", "14", "16",
     ] {
         assert!(
             rules.contains(format!("ZL12{wire}").as_str()),
@@ -192,7 +193,8 @@ async fn services_of_either_version_are_called_as_breaking_says() -> Result<(), 
         }
     }
     let mut seen = BTreeSet::new();
-    for row in table::rows().iter().filter(|row| values::ways(row.name).is_none()) {
+    let called = |row: &&Row| values::ways(row.name).is_none() && !row.changes("fanouts");
+    for row in table::rows().iter().filter(called) {
         let ended: Vec<_> = [&older, &newer]
             .iter()
             .filter_map(|endings| endings.get(row.name))
@@ -229,5 +231,32 @@ async fn services_of_either_version_are_called_as_breaking_says() -> Result<(), 
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(seen.len() >= 12, "{seen:?}");
+    Ok(())
+}
+
+/// REQ: CH-902, CH-905
+#[tokio::test(start_paused = true)]
+async fn events_between_the_versions_are_heard_as_breaking_says() -> Result<(), Box<dyn std::error::Error>> {
+    let mut heard = fanouts::Heard::new();
+    fanouts::older_publish(&mut heard).await?;
+    fanouts::newer_publish(&mut heard).await?;
+    let rows = table::rows();
+    let rows: Vec<_> = rows.iter().filter(|row| row.changes("fanouts")).collect();
+    let mut wrong = Vec::new();
+    for row in &rows {
+        let (published, heard) = heard.get(row.name).copied().unwrap_or_default();
+        if published == 0 || (published == heard) == breaks_the_wire(row) {
+            wrong.push(format!(
+                "{}: {:?}, and {heard} of {published} were heard",
+                row.name,
+                verdict(row)
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    // One that is gone is the only one that is lost; of one that goes on within its topic, only one direction is.
+    let parts = ["event_removed", "topic_goes_on", "topic_changed", "event_is_another"].map(|name| heard[name]);
+    assert_eq!(parts, [(3, 2), (2, 1), (2, 0), (2, 0)]);
+    assert_eq!(rows.len(), heard.len());
     Ok(())
 }

@@ -22,6 +22,13 @@ pub(crate) enum Side {
     After,
 }
 
+impl Row {
+    /// Whether something in that section of a schema changes.
+    pub(crate) fn changes(&self, section: &str) -> bool {
+        self.lines.iter().any(|(mark, of, _)| *mark != ' ' && *of == section)
+    }
+}
+
 /// All changes.
 pub(crate) fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
@@ -62,7 +69,7 @@ pub(crate) fn schema<'r>(rows: impl IntoIterator<Item = &'r Row>, side: Side) ->
         .collect();
     let mut text = String::from("zlink: 1\nnamespace: changes\nversion: 1\n");
     for section in [
-        "metadata", "enums", "structs", "unions", "messages", "services", "spots",
+        "metadata", "enums", "structs", "unions", "messages", "services", "fanouts", "spots",
     ] {
         let mut of_section = lines.iter().filter(|(_, name, _)| *name == section).peekable();
         if of_section.peek().is_some() {

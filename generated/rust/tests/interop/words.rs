@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use zlink_generated::obstacles::{self as words, ObstaclesHandler_2};
+use zlink_generated::obstacles::{self as words, ObstaclesHandler_2, ObstaclesHandler_3};
+use zlink_runtime::PeerState;
 use zlink_runtime::id::{ActorId, ActorRef, MeshName, ObjectGeneration, Rid, SpotId};
 use zlink_runtime::message::codec::{Message, decode, encode};
 use zlink_runtime::prelude::*;
@@ -203,5 +204,74 @@ async fn methods_of_every_name_call_what_they_are_named_after() -> Result<(), Bo
     cluster.ready(std::time::Duration::from_secs(5)).await;
     let calls = Box::pin(call_all(&cluster.host("client"), &mut came)).await?;
     assert_eq!(calls, 142);
+    Ok(cluster.shutdown().await?)
+}
+
+/// Tells which event came, and under which topic.
+struct Ear(UnboundedSender<(&'static str, String)>);
+
+/// A fanout whose events are all of one of five messages, and a publisher of each.
+macro_rules! ear {
+    ($($event:ty: $message:expr, $($tell:ident)*;)*) => {
+        impl ObstaclesHandler_3 for Ear {
+            $($(async fn $tell(&self, context: &FanoutContext<'_>, _: $event) -> Result<(), HandlerError> {
+                let topic = context.topic().to_owned();
+                self.0.send((stringify!($tell), topic)).map_err(|gone| HandlerError::new(gone.to_string()))
+            })*)*
+        }
+
+        /// Publishes every event; each must come where it is named to. Returns the topics.
+        async fn publish_all(
+            host: &Host,
+            came: &mut UnboundedReceiver<(&'static str, String)>,
+        ) -> Result<Vec<String>, CallError> {
+            let publisher = words::publisher(host);
+            let mut topics = Vec::new();
+            $($(
+                publisher.$tell($message).await?;
+                let (event, topic) = came.recv().await.expect("the subscriber is there");
+                assert_eq!(event, stringify!($tell));
+                topics.push(topic);
+            )*)*
+            Ok(topics)
+        }
+    };
+}
+
+ear! {
+    words::Result: words::Result::default(), r#as r#gen r#async string send handler context foo_bar x_2 poll;
+    words::String: string(), r#break self_ r#await vec future event topic foo_bar_5 on_2 unwrap;
+    words::Self_: words::Self_ {}, r#const self_2 r#try ok rt route name foo_bar_3 clone drop;
+    zlink_generated::core::Option: zlink_generated::core::Option::default(),
+    crate_ super_ result none std caller name_2 foo_bar_2 into_2 publish;
+    zlink_generated::crate_::Result: zlink_generated::crate_::Result::default(),
+    r#fn r#type option clone_2 core channel foo_bar_4 x try_into_2 subscriber;
+}
+
+/// REQ: CH-802, CH-905
+#[tokio::test(start_paused = true)]
+async fn events_of_every_name_come_where_they_are_named_to() -> Result<(), Box<dyn std::error::Error>> {
+    let cluster = Cluster::new(1);
+    let (tell, mut came) = unbounded_channel();
+    cluster.node("publisher", |host| {
+        host.fanout(|fanout| fanout.publisher(words::OBSTACLES_3).listen("tcp://publisher:1"))
+    });
+    cluster.node("subscriber", move |host| {
+        let subscriber = words::subscriber(Ear(tell.clone()));
+        host.fanout(|fanout| fanout.subscriber(subscriber).connect("tcp://publisher:1"))
+    });
+    cluster.start_all().await?;
+    let subscriber = cluster.host("subscriber");
+    let ready = || {
+        let fanout = subscriber.fanout(words::OBSTACLES_3.as_str());
+        fanout.is_ok_and(|fanout| fanout.intents()[0].state == PeerState::Ready)
+    };
+    let patience = std::time::Duration::from_secs(20);
+    cluster.until("the publisher has been heard of", patience, ready).await;
+    let topics = Box::pin(publish_all(&cluster.host("publisher"), &mut came)).await?;
+    assert_eq!(topics.len(), 50);
+    for topic in ["obstacles.obstacles.as", "a\"b\\break", ""] {
+        assert!(topics.iter().any(|it| it == topic), "{topic} in {topics:?}");
+    }
     Ok(cluster.shutdown().await?)
 }

@@ -50,6 +50,8 @@ export const RecordKind = {
   SpotClose: 23,
   /** One way, to all Spots of a node that subscribe. Head: `SendHead`; before the payload stands the topic. Between nodes only. */
   SpotPublish: 24,
+  /** One way, to all that subscribe to a fanout. Head: `SendHead`, with names as text. Never on a link: it is the second frame of a message whose first is the topic. */
+  FanoutEvent: 25,
   /** The one terminal of a request. Head: `ReplyHead`. */
   Reply: 32,
 } as const;
@@ -61,6 +63,8 @@ export const Topology = {
   Unspecified: 0,
   RouteMesh: 1,
   ClientServer: 2,
+  /** Of a publisher in a Location Store; never of a link. */
+  Fanout: 3,
 } as const;
 /** A number of `Topology`, or one that has no name here. */
 export type Topology = rt.OpenEnum<(typeof Topology)[keyof typeof Topology]>;
@@ -881,7 +885,7 @@ export const Lease: rt.MessageType<Lease, LeaseInput> = rt.message("zlink.wire.L
   },
 });
 
-/** A value in a Location Store, of a MeshNode or of a ClientServer server that can be found there. */
+/** A value in a Location Store, of a MeshNode, a ClientServer server or a fanout's publisher that can be found there. */
 export interface Descriptor {
   /** Names the host whose lease it holds by. */
   readonly owner: rt.Bytes;

@@ -4,6 +4,7 @@
 
 use serde::Serialize;
 
+use super::fanouts::{self, Fanout};
 use super::objects::{self, Actor, Spot};
 use super::{file_of, text};
 use crate::ir::{self, DeclRef, Exchange, Namespace, Schema, Slot, Target, Type};
@@ -19,6 +20,7 @@ pub(super) struct Page {
     imports: Vec<Import>,
     picture: String,
     services: Vec<Service>,
+    fanouts: Vec<Fanout>,
     spots: Vec<Spot>,
     actors: Vec<Actor>,
     messages: Vec<Message>,
@@ -148,6 +150,7 @@ impl Page {
             imports: it.imports.iter().filter_map(import).collect(),
             picture: String::new(),
             services: it.services.iter().map(|it| service(it, &links)).collect(),
+            fanouts: fanouts::fanouts(it, &links),
             spots: objects::spots(it, &links),
             actors: objects::actors(it, &links),
             messages: it
@@ -165,7 +168,7 @@ impl Page {
 
     /// The page with its picture.
     pub(super) fn with(self, picture: String) -> Self {
-        let picture = if self.services.len() + self.spots.len() + self.actors.len() == 0 {
+        let picture = if self.services.len() + self.fanouts.len() + self.spots.len() + self.actors.len() == 0 {
             String::new()
         } else {
             picture
@@ -230,6 +233,7 @@ impl Links<'_> {
                 ));
             }
         }
+        used.extend(fanouts::used(own, this));
         used.extend(objects::used(own, this));
         for union in own
             .unions

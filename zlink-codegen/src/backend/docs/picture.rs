@@ -1,4 +1,4 @@
-//! Who calls whom: callers, services, Spots, Actors, and what goes between them.
+//! Who calls whom: callers, services, fanouts, Spots, Actors, and what goes between them.
 //!
 //! It must not know the language of the picture.
 
@@ -12,13 +12,14 @@ pub(super) struct Picture {
     namespaces: Vec<Group>,
 }
 
-/// The services and objects of a namespace.
+/// The services, fanouts and objects of a namespace.
 #[derive(Serialize)]
 struct Group {
     /// An identifier, in every language.
     id: String,
     name: String,
     services: Vec<Service>,
+    fanouts: Vec<Fanout>,
     objects: Vec<Object>,
 }
 
@@ -34,6 +35,14 @@ struct Object {
     published: Vec<(String, String)>,
     /// The Spots it joins, by their identifiers.
     joins: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Fanout {
+    id: String,
+    name: String,
+    /// The events, with their messages.
+    events: Vec<(String, String)>,
 }
 
 #[derive(Serialize)]
@@ -55,7 +64,7 @@ struct Call {
 }
 
 impl Picture {
-    /// The picture of these namespaces; those without services and objects are not in it.
+    /// The picture of these namespaces; those without services, fanouts and objects are not in it.
     pub(super) fn of<'s>(namespaces: impl IntoIterator<Item = (&'s Schema, usize)>) -> Self {
         let groups = namespaces.into_iter().filter_map(|(schema, at)| group(schema, at));
         let mut namespaces: Vec<Group> = groups.collect();
@@ -63,6 +72,9 @@ impl Picture {
             group.id = format!("n{at}");
             for (service, it) in group.services.iter_mut().enumerate() {
                 it.id = format!("n{at}s{service}");
+            }
+            for (fanout, it) in group.fanouts.iter_mut().enumerate() {
+                it.id = format!("n{at}f{fanout}");
             }
             for (object, it) in group.objects.iter_mut().enumerate() {
                 it.id = format!("n{at}o{object}");
@@ -75,7 +87,7 @@ impl Picture {
 
 fn group(schema: &Schema, at: usize) -> Option<Group> {
     let it = schema.namespaces.get(at)?;
-    if it.services.len() + it.spots.len() + it.actors.len() == 0 {
+    if it.services.len() + it.fanouts.len() + it.spots.len() + it.actors.len() == 0 {
         return None;
     }
     let message = |of: DeclRef| {
@@ -101,6 +113,15 @@ fn group(schema: &Schema, at: usize) -> Option<Group> {
         name: service.name.clone(),
         node: service.target == Target::Node,
         calls: service.methods.iter().map(call).collect(),
+    });
+    let fanouts = it.fanouts.iter().map(|fanout| Fanout {
+        id: String::new(),
+        name: fanout.name.clone(),
+        events: fanout
+            .events
+            .iter()
+            .map(|it| (it.name.clone(), message(it.message)))
+            .collect(),
     });
     let spots = it.spots.iter().map(|spot| Object {
         id: String::new(),
@@ -131,6 +152,7 @@ fn group(schema: &Schema, at: usize) -> Option<Group> {
         id: String::new(),
         name: it.name.clone(),
         services: services.collect(),
+        fanouts: fanouts.collect(),
         objects: spots.chain(actors).collect(),
     })
 }

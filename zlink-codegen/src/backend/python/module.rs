@@ -27,6 +27,8 @@ pub(super) struct Module {
     clients: Vec<Client>,
     /// Services without a client.
     at_nodes: Vec<String>,
+    /// Fanouts, which have none.
+    fanouts: Vec<String>,
     /// Spots and Actors, which have none.
     objects: Vec<String>,
 }
@@ -98,6 +100,7 @@ impl Module {
                 .filter(|(it, _)| it.target == Target::Channel)
                 .map(|(it, name)| Client::of(&scene, it, name))
                 .collect(),
+            fanouts: namespace.fanouts.iter().map(|it| it.name.clone()).collect(),
             objects: namespace.object_names().map(str::to_owned).collect(),
             at_nodes: namespace.at_nodes().map(|it| it.name.clone()).collect(),
         };

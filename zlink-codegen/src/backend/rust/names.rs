@@ -12,6 +12,7 @@ pub(super) struct Names {
     pub(super) messages: Vec<String>,
     pub(super) metadata: Vec<String>,
     pub(super) services: Vec<ServiceNames>,
+    pub(super) fanouts: Vec<FanoutNames>,
     pub(super) spots: Vec<SpotNames>,
 }
 
@@ -50,6 +51,20 @@ pub(super) struct ServiceNames {
     pub(super) make_client: String,
 }
 
+/// The identifiers of one fanout.
+pub(super) struct FanoutNames {
+    /// The trait that its handlers implement.
+    pub(super) handler: String,
+    /// The type of its publishers.
+    pub(super) publisher: String,
+    /// The constant of its ChannelName.
+    pub(super) channel: String,
+    /// The function that makes a subscriber.
+    pub(super) make_subscriber: String,
+    /// The function that makes a publisher.
+    pub(super) make_publisher: String,
+}
+
 impl Names {
     pub(super) fn of(namespace: &Namespace) -> Self {
         let types = assign(&namespace.type_names(), camel, []);
@@ -65,6 +80,10 @@ impl Names {
         let mut constants = idents(&constants, upper, &[]);
         // Those of Spots come after all that there were before Spots.
         let spots = spots(namespace, &mut scope, &constants);
+        // Those of fanouts come after all that there were before fanouts.
+        let of_spots = spots.iter().flat_map(|it| it.timers.iter().chain([&it.constant]));
+        let taken: Vec<&str> = constants.iter().chain(of_spots).map(String::as_str).collect();
+        let fanouts = fanouts(namespace, &mut scope, &taken);
         let metadata = constants.split_off(namespace.services.len());
         let mut types = types.iter().map(|name| rust_ident(name));
         let mut take = |count: usize| types.by_ref().take(count).collect::<Vec<_>>();
@@ -75,6 +94,7 @@ impl Names {
             unions: take(namespace.unions.len()),
             messages: take(namespace.messages.len()),
             metadata,
+            fanouts,
             spots,
             services: services
                 .into_iter()
@@ -100,25 +120,50 @@ impl Names {
 /// The identifiers of the services beside the types that `scope` has.
 fn services(namespace: &Namespace, scope: &mut Scope) -> Vec<ServiceNames> {
     let names: Vec<&str> = namespace.services.iter().map(|it| it.name.as_str()).collect();
-    let own = namespace.name.rsplit('.').next().unwrap_or_default();
     let mut claim = |name: String| rust_ident(&scope.claim(&name));
     let all = names
         .iter()
         .zip(assign(&names, snake, []))
         .zip(assign(&names, camel, []));
     all.map(|((name, snake), camel)| {
-        // `billing::server` where the service is what the namespace is about, else `billing::refunds_server`.
-        let prefix = if *name == own {
-            String::new()
-        } else {
-            format!("{snake}_")
-        };
+        let prefix = prefix(namespace, name, &snake);
         ServiceNames {
             handler: claim(format!("{camel}Handler")),
             client: claim(format!("{camel}Client")),
             channel: String::new(),
             make_server: rust_ident(&format!("{prefix}server")),
             make_client: rust_ident(&format!("{prefix}client")),
+        }
+    })
+    .collect()
+}
+
+/// `billing::server` where the service is what the namespace is about, else `billing::refunds_server`.
+fn prefix(namespace: &Namespace, name: &str, snake: &str) -> String {
+    if namespace.name.rsplit('.').next() == Some(name) {
+        String::new()
+    } else {
+        format!("{snake}_")
+    }
+}
+
+/// The identifiers of the fanouts beside the types and constants that there are.
+fn fanouts(namespace: &Namespace, scope: &mut Scope, constants: &[&str]) -> Vec<FanoutNames> {
+    let names: Vec<&str> = namespace.fanouts.iter().map(|it| it.name.as_str()).collect();
+    let mut claim = |name: String| rust_ident(&scope.claim(&name));
+    let all = names
+        .iter()
+        .zip(assign(&names, snake, []))
+        .zip(assign(&names, camel, []))
+        .zip(idents(&names, upper, constants));
+    all.map(|(((name, snake), camel), channel)| {
+        let prefix = prefix(namespace, name, &snake);
+        FanoutNames {
+            handler: claim(format!("{camel}Handler")),
+            publisher: claim(format!("{camel}Publisher")),
+            channel,
+            make_subscriber: rust_ident(&format!("{prefix}subscriber")),
+            make_publisher: rust_ident(&format!("{prefix}publisher")),
         }
     })
     .collect()

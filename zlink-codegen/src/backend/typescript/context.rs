@@ -55,6 +55,8 @@ pub(super) struct Module {
     services: Vec<ServiceContext>,
     /// Services without a client.
     at_nodes: Vec<String>,
+    /// Fanouts, which have none.
+    fanouts: Vec<String>,
     /// Spots and Actors, which have none.
     objects: Vec<String>,
 }
@@ -200,6 +202,7 @@ impl Module {
                 module.services.push(namer.service(it, names));
             }
         }
+        module.fanouts = namespace.fanouts.iter().map(|it| it.name.clone()).collect();
         module.objects = namespace.object_names().map(str::to_owned).collect();
         module.at_nodes = namespace.at_nodes().map(|it| it.name.clone()).collect();
         let types = module.enums.len() + module.structs.len() + module.unions.len() + module.messages.len();
@@ -221,6 +224,7 @@ impl Module {
             messages: Vec::new(),
             services: Vec::new(),
             at_nodes: Vec::new(),
+            fanouts: Vec::new(),
             objects: Vec::new(),
         }
     }

@@ -272,21 +272,27 @@ fn peers(links: &Links) -> Vec<PeerStatus> {
     status.collect()
 }
 
-fn reason(
-    host: &Inner,
-    parts: &Parts<'_>,
-    peers: &[PeerStatus],
-    channels: &[(ChannelName, Vec<TargetStatus>)],
-) -> Option<TopologyReason> {
+/// Why nothing of the host can be ready, or nothing whose peers are found through the store.
+pub(super) fn of_host(host: &Inner, automatic: bool) -> Option<TopologyReason> {
     match host.outbound.state() {
         HostState::Stopped => return Some(TopologyReason::RuntimeNotReady),
         _ if host.location.as_ref().is_some_and(Location::is_fenced) => return Some(TopologyReason::InternalFailure),
         HostState::Draining => return Some(TopologyReason::Draining),
         HostState::Serving => {}
     }
-    let store = host.location.as_ref().filter(|_| parts.automatic);
-    if store.is_some_and(|store| store.status().state != LocationState::Ready) {
-        return Some(TopologyReason::LocationUnavailable);
+    let store = host.location.as_ref().filter(|_| automatic);
+    let is_read = store.is_none_or(|store| store.status().state == LocationState::Ready);
+    (!is_read).then_some(TopologyReason::LocationUnavailable)
+}
+
+fn reason(
+    host: &Inner,
+    parts: &Parts<'_>,
+    peers: &[PeerStatus],
+    channels: &[(ChannelName, Vec<TargetStatus>)],
+) -> Option<TopologyReason> {
+    if let Some(reason) = of_host(host, parts.automatic) {
+        return Some(reason);
     }
     let missing = |peer: &PeerStatus| matches!(peer.state, PeerState::Connecting | PeerState::NotConnected);
     if peers.iter().any(missing) {
@@ -301,7 +307,7 @@ fn reason(
     without.then_some(TopologyReason::NoReadyTarget)
 }
 
-const fn phase(reason: TopologyReason) -> TopologyPhase {
+pub(super) const fn phase(reason: TopologyReason) -> TopologyPhase {
     match reason {
         TopologyReason::RuntimeNotReady => TopologyPhase::Stopped,
         TopologyReason::InternalFailure => TopologyPhase::Failed,

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
+use crate::location::StoreError;
+
 /// What a fault is set for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
@@ -33,8 +35,18 @@ impl Operation {
     ];
 
     /// Whether a lost answer leaves open what came of it.
-    pub(super) const fn changes(self) -> bool {
+    const fn changes(self) -> bool {
         matches!(self, Operation::Write | Operation::BlobWrite)
+    }
+
+    /// The error where its answer was lost.
+    pub(crate) fn lost(self) -> StoreError {
+        let text = "the answer was lost, a test wanted it so".to_owned();
+        if self.changes() {
+            StoreError::Unknown(text)
+        } else {
+            StoreError::Unavailable(text)
+        }
     }
 }
 
@@ -47,6 +59,8 @@ pub enum Fault {
     DelayAnswer(Duration),
     /// It is not done; the store is unavailable.
     Error,
+    /// It is not done; the store is found to have lost records.
+    Lost,
     /// It is done, but the answer is lost: its outcome is unknown, or, where it changes nothing, the store seems
     /// unavailable.
     LostAnswer,
@@ -68,12 +82,13 @@ impl Fault {
             Fault::Delay(span) => Fault::Delay(draw(span)),
             Fault::DelayAnswer(span) => Fault::DelayAnswer(draw(span)),
             Fault::LateWrite(span) => Fault::LateWrite(draw(span)),
-            Fault::Error | Fault::LostAnswer | Fault::Stale => self,
+            Fault::Error | Fault::Lost | Fault::LostAnswer | Fault::Stale => self,
         }
     }
 }
 
-/// What goes wrong with one handle on a [`MemoryStore`](super::MemoryStore). Clones steer the same handle. The same
+/// What goes wrong with one handle on a store: a [`MemoryStore`](super::MemoryStore), or any other within a
+/// `testing::Faulty`. Clones steer the same handle. The same
 /// seed and the same operations in the same order meet the same faults.
 #[derive(Clone)]
 pub struct Faults(Arc<Mutex<State>>);
@@ -143,8 +158,31 @@ impl Faults {
         self.plan(operation, |plan| plan.met)
     }
 
+    /// Begins an operation: waits, fails, or tells what goes wrong inside or afterwards.
+    pub(crate) async fn before(&self, operation: Operation) -> Result<Option<Fault>, StoreError> {
+        let fault = self.meet(operation);
+        match fault {
+            Some(Fault::Delay(span)) => tokio::time::sleep(span).await,
+            Some(Fault::Error) => return Err(StoreError::Unavailable("a test wanted it so".to_owned())),
+            Some(Fault::Lost) => return Err(StoreError::Lost("a test wanted it so".to_owned())),
+            Some(Fault::LateWrite(_)) if operation != Operation::Write => return Err(operation.lost()),
+            _ => {}
+        }
+        Ok(fault)
+    }
+
+    /// Ends an operation that was done.
+    pub(crate) async fn after(&self, operation: Operation, fault: Option<Fault>) -> Result<(), StoreError> {
+        match fault {
+            Some(Fault::DelayAnswer(span)) => tokio::time::sleep(span).await,
+            Some(Fault::LostAnswer) => return Err(operation.lost()),
+            _ => {}
+        }
+        Ok(())
+    }
+
     /// What the operation that begins now meets.
-    pub(super) fn meet(&self, operation: Operation) -> Option<Fault> {
+    fn meet(&self, operation: Operation) -> Option<Fault> {
         let State { random, plans } = &mut *self.0.lock();
         let plan = &mut plans[operation as usize];
         plan.met += 1;

@@ -1,10 +1,10 @@
-//! A handle with which something goes wrong: before an operation, after it, and which state it is shown.
+//! A handle with which something goes wrong, and which state it is shown.
 
 use parking_lot::Mutex;
 
-use super::faults::{Fault, Faults, Operation};
+use super::faults::{Fault, Faults};
 use super::table::Table;
-use crate::location::{Revision, StoreError};
+use crate::location::Revision;
 
 pub(super) struct Trouble {
     faults: Faults,
@@ -18,26 +18,8 @@ impl Trouble {
         Self { faults, seen }
     }
 
-    /// Begins an operation: waits, fails, or tells what goes wrong inside or afterwards.
-    pub(super) async fn before(&self, operation: Operation) -> Result<Option<Fault>, StoreError> {
-        let fault = self.faults.meet(operation);
-        match fault {
-            Some(Fault::Delay(span)) => tokio::time::sleep(span).await,
-            Some(Fault::Error) => return Err(StoreError::Unavailable("a test wanted it so".to_owned())),
-            Some(Fault::LateWrite(_)) if operation != Operation::Write => return Err(lost(operation)),
-            _ => {}
-        }
-        Ok(fault)
-    }
-
-    /// Ends an operation that was done.
-    pub(super) async fn after(&self, operation: Operation, fault: Option<Fault>) -> Result<(), StoreError> {
-        match fault {
-            Some(Fault::DelayAnswer(span)) => tokio::time::sleep(span).await,
-            Some(Fault::LostAnswer) => return Err(lost(operation)),
-            _ => {}
-        }
-        Ok(())
+    pub(super) fn faults(&self) -> &Faults {
+        &self.faults
     }
 
     /// The handle has learned of the present state.
@@ -56,15 +38,5 @@ impl Trouble {
         let shown = older.get(drawn).copied();
         *seen = shown.unwrap_or_else(|| table.last());
         shown
-    }
-}
-
-/// The error of an operation whose answer was lost.
-pub(super) fn lost(operation: Operation) -> StoreError {
-    let text = "the answer was lost, a test wanted it so".to_owned();
-    if operation.changes() {
-        StoreError::Unknown(text)
-    } else {
-        StoreError::Unavailable(text)
     }
 }

@@ -66,7 +66,8 @@ impl Greeted {
     }
 }
 
-const SOCKET_TYPE: &str = "Socket-Type";
+/// The property that names a socket type.
+pub(in crate::transport) const SOCKET_TYPE: &str = "Socket-Type";
 const IDENTITY: &str = "Identity";
 const GENERATION: &str = "X-Generation";
 const LANE: &str = "X-Lane";
@@ -74,7 +75,7 @@ const LINK: &str = "X-Link";
 
 /// Runs the handshake. It has no time limit of its own.
 pub(super) async fn greet(
-    mut stream: Stream,
+    stream: Stream,
     role: Role,
     security: &Security,
     offer: &Offer,
@@ -87,7 +88,18 @@ pub(super) async fn greet(
     if let Some((part, nonce)) = part {
         properties = properties.with(LANE, part.name()).with(LINK, nonce);
     }
-    let mut handshake = Handshake::new(role, security.clone(), &properties);
+    let (stream, leftover, ready) = shake(stream, role, security, &properties).await?;
+    describe(stream, leftover, offer.socket, &ready)
+}
+
+/// The same for any socket type: the stream, what came after the handshake, and what the peer said in it.
+pub(in crate::transport) async fn shake(
+    mut stream: Stream,
+    role: Role,
+    security: &Security,
+    properties: &Properties,
+) -> Result<(Stream, Vec<u8>, Ready), String> {
+    let mut handshake = Handshake::new(role, security.clone(), properties);
     let mut buf = [0; 512];
     let mut fed = Ok((0, 0));
     loop {
@@ -99,7 +111,7 @@ pub(super) async fn greet(
             .map_err(|error| error.to_string())?;
         let (taken, count) = fed.map_err(|error: crate::transport::zmtp::ZmtpError| error.to_string())?;
         if let Some(ready) = handshake.take_ready() {
-            return describe(stream, buf[taken..count].to_vec(), offer.socket, ready);
+            return Ok((stream, buf[taken..count].to_vec(), ready));
         }
         let count = stream.read.read(&mut buf).await.map_err(|error| error.to_string())?;
         if count == 0 {
@@ -117,7 +129,7 @@ const fn socket_name(socket: SocketType) -> &'static str {
     }
 }
 
-fn describe(stream: Stream, leftover: Vec<u8>, own: SocketType, ready: Ready) -> Result<Greeted, String> {
+fn describe(stream: Stream, leftover: Vec<u8>, own: SocketType, ready: &Ready) -> Result<Greeted, String> {
     let get = |name| ready.properties.get(name);
     let name = get(SOCKET_TYPE).unwrap_or_default();
     let all = [SocketType::Router, SocketType::Dealer, SocketType::Req];

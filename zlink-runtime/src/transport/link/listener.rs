@@ -99,7 +99,9 @@ pub(super) async fn bind(
         halves: Mutex::default(),
     });
     let weak = Arc::downgrade(&accepting);
-    let task = tokio::spawn(accept(socket, endpoint.clone(), places, accepting));
+    let task = tokio::spawn(accept(socket, endpoint.clone(), places, move |stream, place| {
+        tokio::spawn(serve(accepting.clone(), stream, place));
+    }));
     Ok(Box::new(Bound {
         endpoint,
         task,
@@ -107,14 +109,20 @@ pub(super) async fn bind(
     }))
 }
 
-async fn accept(socket: Box<dyn Socket>, endpoint: Endpoint, places: Arc<Semaphore>, accepting: Arc<Accepting>) {
+/// Accepts as long as there are places, each connection with its own.
+pub(in crate::transport) async fn accept(
+    socket: Box<dyn Socket>,
+    endpoint: Endpoint,
+    places: Arc<Semaphore>,
+    mut serve: impl FnMut(Stream, OwnedSemaphorePermit) + Send,
+) {
     let mut back_off = BACK_OFF.0;
     // The semaphore is never closed, so this ends with its task only.
     while let Ok(place) = places.clone().acquire_owned().await {
         match socket.accept().await {
             Ok(stream) => {
                 back_off = BACK_OFF.0;
-                tokio::spawn(serve(accepting.clone(), stream, place));
+                serve(stream, place);
             }
             Err(error) => {
                 tracing::warn!(target: "zlink::link", %endpoint, %error, "cannot accept; trying again");

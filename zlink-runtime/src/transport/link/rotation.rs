@@ -12,7 +12,7 @@ const LOOK: usize = 16;
 
 /// The share of one lane, as far as it is used.
 #[derive(Debug, Default)]
-pub(super) struct Rotation {
+pub(in crate::transport) struct Rotation {
     records: usize,
     bytes: usize,
     since: Option<Instant>,
@@ -21,13 +21,13 @@ pub(super) struct Rotation {
 
 impl Rotation {
     /// Records are about to be handed on.
-    pub(super) fn begin(&mut self, now: Instant) {
+    pub(in crate::transport) fn begin(&mut self, now: Instant) {
         let since = *self.since.get_or_insert(now);
         self.late |= now.saturating_duration_since(since) >= ROTATION_TIME;
     }
 
     /// One was. Looks at the clock now and then.
-    pub(super) fn add(&mut self, bytes: usize, now: impl FnOnce() -> Instant) {
+    pub(in crate::transport) fn add(&mut self, bytes: usize, now: impl FnOnce() -> Instant) {
         self.records += 1;
         self.bytes += bytes;
         if self.records.is_multiple_of(LOOK) {
@@ -36,12 +36,12 @@ impl Rotation {
     }
 
     /// Nothing was handed on, and yet much was done.
-    pub(super) fn spend(&mut self) {
+    pub(in crate::transport) fn spend(&mut self) {
         self.records = ROTATION_RECORDS;
     }
 
     /// Whether the share is used up.
-    pub(super) fn is_spent(&self) -> bool {
+    pub(in crate::transport) fn is_spent(&self) -> bool {
         self.late || self.records >= ROTATION_RECORDS || self.bytes >= ROTATION_BYTES
     }
 }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::transport::CloseReason;
 
 /// Lets every task that is ready now run first. Unlike tokio's own, it does not ask the system for events each time.
-pub(super) async fn yield_once() {
+pub(in crate::transport) async fn yield_once() {
     let mut yielded = false;
     std::future::poll_fn(|cx| {
         if std::mem::replace(&mut yielded, true) {

@@ -1,13 +1,17 @@
 //! What the search moves: hosts with permits, objects with a gate and a queue, sources, backlogs and links. One action is one
 //! step of one of them.
 
+mod code;
+mod reduce;
+
 use std::collections::VecDeque;
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use crate::permit::{Backlog, HostPermits, Permit, PermitLimits, Source};
+
+pub(super) use code::Code;
 
 /// What a handler does, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +45,19 @@ pub(super) enum Action {
     GiveUp(usize),
 }
 
+/// What a host does wrong, so that the search is seen to find it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// A source has the permits for all targets of its record before the first of them is a job.
+    Hoards,
+    /// What waits for an object that is not open yet keeps its permit.
+    KeepsWhatIsHeld,
+    /// A peer that was told to pause is not told to go on.
+    ForgetsToResume,
+}
+
 /// Whether somebody who waits was woken.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Flag(AtomicBool);
 
 impl Wake for Flag {
@@ -52,6 +67,7 @@ impl Wake for Flag {
 }
 
 /// Somebody who asks for a permit, one at a time.
+#[derive(Debug)]
 struct Asking<S> {
     source: S,
     waits: Option<Arc<Flag>>,
@@ -97,22 +113,16 @@ impl<S: Ask> Asking<S> {
             }
         }
     }
-
-    fn state(&self) -> char {
-        match &self.waits {
-            None => '-',
-            Some(flag) if flag.0.load(Ordering::SeqCst) => 'g',
-            Some(_) => 'w',
-        }
-    }
 }
 
+#[derive(Debug)]
 struct Job {
     script: Script,
     /// Who waits for its end, with the number of the call.
     caller: Option<(usize, u32)>,
 }
 
+#[derive(Debug)]
 struct Turn {
     job: Job,
     at: usize,
@@ -121,6 +131,7 @@ struct Turn {
     call: Option<u32>,
 }
 
+#[derive(Debug)]
 struct Owner {
     host: usize,
     backlog: VecDeque<Script>,
@@ -130,13 +141,16 @@ struct Owner {
     turn: Option<Turn>,
 }
 
+#[derive(Debug)]
 struct Origin {
     host: usize,
     asking: Asking<Source>,
     records: VecDeque<(Vec<usize>, Script)>,
     at: usize,
+    hoard: Vec<Permit>,
 }
 
+#[derive(Debug)]
 struct Link {
     from: usize,
     to: usize,
@@ -147,14 +161,16 @@ struct Link {
     paused: bool,
 }
 
+#[derive(Debug)]
 pub(super) struct World {
     hosts: Vec<HostPermits>,
     owners: Vec<Owner>,
     origins: Vec<Origin>,
     links: Vec<Link>,
     calls: u32,
-    /// In which order those that wait came, so that two states are told apart by it.
-    order: Vec<String>,
+    fault: Option<Fault>,
+    /// What an object with [`Fault::KeepsWhatIsHeld`] keeps.
+    held: Vec<Permit>,
 }
 
 impl World {
@@ -167,8 +183,14 @@ impl World {
             origins: Vec::new(),
             links: Vec::new(),
             calls: 0,
-            order: Vec::new(),
+            fault: None,
+            held: Vec::new(),
         }
+    }
+
+    pub(super) fn with_fault(mut self, fault: Fault) -> Self {
+        self.fault = Some(fault);
+        self
     }
 
     pub(super) fn owner(&mut self, host: usize) -> usize {
@@ -192,6 +214,7 @@ impl World {
             asking,
             records: records.collect(),
             at: 0,
+            hoard: Vec::new(),
         });
     }
 
@@ -262,11 +285,16 @@ impl World {
             if !link.records.is_empty() && link.reader.may() {
                 actions.push(Action::Read(number));
             }
-            if link.paused != self.hosts[link.to].flow().paused {
+            if self.may_tell(link) {
                 actions.push(Action::Tell(number));
             }
         }
         actions
+    }
+
+    fn may_tell(&self, link: &Link) -> bool {
+        let forgotten = link.paused && self.fault == Some(Fault::ForgetsToResume);
+        link.paused != self.hosts[link.to].flow().paused && !forgotten
     }
 
     fn may_step(&self, host: usize, turn: &Turn) -> bool {
@@ -291,7 +319,6 @@ impl World {
                 let owner = &mut self.owners[number];
                 let Some(opening) = &mut owner.opening else { return };
                 let permit = opening.ask();
-                note(&mut self.order, format!("open {number}"), permit.is_none());
                 if let (Some(mut permit), Some(keeper)) = (permit, owner.opening.take_if(|one| one.waits.is_none())) {
                     permit.queue();
                     owner.kept = Some((permit, keeper.source));
@@ -301,7 +328,6 @@ impl World {
             Action::Step(number) => self.step(number),
             Action::Read(number) => {
                 let permit = self.links[number].reader.ask();
-                note(&mut self.order, format!("read {number}"), permit.is_none());
                 if let Some(permit) = permit {
                     let (to, script) = self.links[number].records.pop_front().unwrap();
                     self.admit(to, Job { script, caller: None }, permit);
@@ -317,7 +343,6 @@ impl World {
                 turn.asking.waits = None;
                 turn.call = None;
                 turn.at += 1;
-                note(&mut self.order, format!("turn {number}"), false);
             }
         }
     }
@@ -327,6 +352,9 @@ impl World {
         if owner.opening.is_some() {
             // It cannot run yet: held behind the backlog, and its permit goes to who can use it.
             owner.backlog.push_back(job.script);
+            if self.fault == Some(Fault::KeepsWhatIsHeld) {
+                self.held.push(permit);
+            }
             return;
         }
         permit.queue();
@@ -340,9 +368,17 @@ impl World {
         let (target, last, script) = (targets[origin.at], origin.at + 1 == targets.len(), *script);
         if self.owners[target].host == host {
             let permit = origin.asking.ask();
-            note(&mut self.order, format!("source {number}"), permit.is_none());
             let Some(permit) = permit else { return };
-            self.admit(target, Job { script, caller: None }, permit);
+            if self.fault == Some(Fault::Hoards) {
+                origin.hoard.push(permit);
+                if last {
+                    for (target, permit) in targets.clone().into_iter().zip(std::mem::take(&mut origin.hoard)) {
+                        self.admit(target, Job { script, caller: None }, permit);
+                    }
+                }
+            } else {
+                self.admit(target, Job { script, caller: None }, permit);
+            }
         } else {
             let link = self.link_between(host, self.owners[target].host);
             self.links[link].records.push_back((target, script));
@@ -402,7 +438,6 @@ impl World {
             }
             Some(what @ (Do::Send(to) | Do::Ask(to))) => {
                 let permit = turn.asking.ask();
-                note(&mut self.order, format!("turn {number}"), permit.is_none());
                 let Some(permit) = permit else { return };
                 let mut caller = None;
                 if let Do::Ask(_) = what {
@@ -418,11 +453,12 @@ impl World {
     }
 
     /// What is true at any time.
-    pub(super) fn check(&self) {
-        for permits in &self.hosts {
+    pub(super) fn is_sound(&self) -> bool {
+        let is_sound = |permits: &HostPermits| {
             let status = permits.status();
-            assert!(status.in_use() <= status.limits.max() && status.lent <= status.limits.reserve());
-        }
+            status.in_use() <= status.limits.max() && status.lent <= status.limits.reserve()
+        };
+        self.hosts.iter().all(is_sound)
     }
 
     pub(super) fn is_done(&self) -> bool {
@@ -435,82 +471,11 @@ impl World {
     }
 
     /// What is true at the end.
-    pub(super) fn check_rest(&self) {
-        for permits in &self.hosts {
+    pub(super) fn is_at_rest(&self) -> bool {
+        let is_at_rest = |permits: &HostPermits| {
             let status = permits.status();
-            assert_eq!((status.in_use(), status.waiting, status.flow.paused), (0, 0, false));
-        }
-        assert!(self.links.iter().all(|link| !link.paused));
-    }
-
-    /// A text that differs wherever two states can go on differently.
-    pub(super) fn fingerprint(&self) -> String {
-        let mut text = String::new();
-        for permits in &self.hosts {
-            let status = permits.status();
-            let paused = status.flow.paused;
-            let _ = write!(
-                text,
-                "[{} of them {} lent, {} wait, {paused}]",
-                status.in_use(),
-                status.lent,
-                status.waiting
-            );
-        }
-        for owner in &self.owners {
-            let _ = write!(text, " o({}", owner.backlog.len());
-            let _ = write!(
-                text,
-                "{}{}",
-                owner.opening.as_ref().map_or('.', Asking::state),
-                u8::from(owner.kept.is_some())
-            );
-            for (job, _) in &owner.queue {
-                // A call that its caller has given up ends like any other.
-                let waited_for = job.caller.is_some_and(|(caller, call)| {
-                    self.owners[caller]
-                        .turn
-                        .as_ref()
-                        .is_some_and(|turn| turn.call == Some(call))
-                });
-                let _ = write!(text, ",{:?}{}", job.script.len(), u8::from(waited_for));
-            }
-            if let Some(turn) = &owner.turn {
-                let answers = turn.job.caller.is_some_and(|(caller, call)| {
-                    self.owners[caller]
-                        .turn
-                        .as_ref()
-                        .is_some_and(|turn| turn.call == Some(call))
-                });
-                let left = turn.job.script.len() - turn.at;
-                let (state, asks) = (turn.asking.state(), turn.call.is_some());
-                let _ = write!(text, " t{left}{state}{asks}{answers}");
-            }
-            text.push(')');
-        }
-        for origin in &self.origins {
-            let _ = write!(
-                text,
-                " s{}.{}{}",
-                origin.records.len(),
-                origin.at,
-                origin.asking.state()
-            );
-        }
-        for link in &self.links {
-            let records: Vec<_> = link.records.iter().map(|(to, script)| (to, script.len())).collect();
-            let _ = write!(text, " l{records:?}{}{}", link.reader.state(), link.paused);
-        }
-        let _ = write!(text, " {:?}", self.order);
-        text
-    }
-}
-
-/// Who begins to wait comes last; who got a permit, or gave up, waits no more.
-fn note(order: &mut Vec<String>, who: String, waits: bool) {
-    match order.iter().position(|one| *one == who) {
-        Some(at) if !waits => drop(order.remove(at)),
-        None if waits => order.push(who),
-        _ => {}
+            (status.in_use(), status.waiting, status.flow.paused) == (0, 0, false)
+        };
+        self.hosts.iter().all(is_at_rest) && !self.links.iter().any(|link| link.paused)
     }
 }

@@ -1,0 +1,140 @@
+//! Who gets a message, who waits, and that nothing goes to some of those that want it where it must go to all.
+
+use std::task::Waker;
+
+use super::*;
+
+fn message(topic: &str) -> Message {
+    Message::new(topic.as_bytes(), b"head", b"payload")
+}
+
+fn pipes<const N: usize>(topics: [&str; N]) -> (Pipes, [Id; N]) {
+    let mut pipes = Pipes::default();
+    let ids = topics.map(|topic| {
+        let id = pipes.enter();
+        assert!(pipes.subscribe(id, topic.as_bytes()));
+        id
+    });
+    (pipes, ids)
+}
+
+fn records(pipes: &Pipes, id: Id) -> usize {
+    pipes.pipes[&id].records
+}
+
+fn fill(pipes: &mut Pipes, topic: &str) {
+    (0..PIPE_RECORDS).for_each(|_| pipes.offer(&message(topic)));
+}
+
+/// Takes what a writer takes, and writes it.
+fn write(pipes: &mut Pipes, id: Id) {
+    let mut batch = Batch::default();
+    let mut cx = Context::from_waker(Waker::noop());
+    assert!(pipes.poll_take(id, &mut batch, &mut cx).is_ready());
+    let _ = pipes.poll_take(id, &mut batch, &mut cx);
+}
+
+/// REQ: CH-807, CH-904
+#[test]
+fn who_has_no_room_does_without() {
+    let (mut pipes, [slow, other]) = pipes(["a", "b"]);
+    fill(&mut pipes, "a");
+    assert!(pipes.subscribe(other, b"a") && pipes.subscribe(other, b"ab"));
+    pipes.offer(&message("abc"));
+    assert_eq!((records(&pipes, slow), records(&pipes, other)), (PIPE_RECORDS, 1));
+}
+
+/// REQ: CH-808
+#[test]
+fn all_that_want_it_get_it_or_none() {
+    let (mut pipes, [slow, quick, apart]) = pipes(["a", "a", "b"]);
+    fill(&mut pipes, "a");
+    write(&mut pipes, quick);
+    let room = PIPE_RECORDS - records(&pipes, quick);
+    assert!(room > 0);
+    assert_eq!(pipes.offer_to_all(&message("a")), Err(slow));
+    assert_eq!(PIPE_RECORDS - records(&pipes, quick), room, "and so it gets nothing");
+    assert_eq!(
+        pipes.offer_to_all(&message("b")),
+        Ok(()),
+        "who does not want it does not count"
+    );
+    assert_eq!(records(&pipes, apart), 1);
+
+    let (_, mut told) = pipes.wait(message("a"), slow);
+    assert!(told.try_recv().is_err());
+    write(&mut pipes, slow);
+    assert!(told.try_recv().is_ok());
+    assert_eq!(PIPE_RECORDS - records(&pipes, quick), room - 1);
+}
+
+#[test]
+fn what_waits_goes_on_with_the_end_of_what_it_waits_for() {
+    let (mut pipes, [slow]) = pipes(["a"]);
+    fill(&mut pipes, "a");
+    let (_, mut gone) = pipes.wait(message("a"), slow);
+    pipes.leave(slow);
+    assert!(gone.try_recv().is_ok());
+
+    let (mut pipes, [slow]) = super::tests::pipes(["a"]);
+    fill(&mut pipes, "a");
+    let (id, mut withdrawn) = pipes.wait(message("a"), slow);
+    let (_, mut cancelled) = pipes.wait(message("a"), slow);
+    assert!(pipes.withdraw(id) && !pipes.withdraw(id));
+    pipes.cancel(slow, b"a");
+    assert!(cancelled.try_recv().is_ok());
+    assert!(withdrawn.try_recv().is_err());
+    let (_, mut closed) = pipes.wait(message("a"), slow);
+    pipes.close();
+    assert!(closed.try_recv().is_err());
+}
+
+#[test]
+fn what_is_held_is_bounded_in_bytes_too() {
+    let (mut pipes, [slow]) = pipes([""]);
+    let large = Message::new(b"", &[], &vec![0; LINK_BUDGET_BYTES + 1]);
+    pipes.offer(&large);
+    assert_eq!(records(&pipes, slow), 1, "one alone goes, however large");
+    pipes.offer(&message("a"));
+    assert_eq!(records(&pipes, slow), 1);
+    write(&mut pipes, slow);
+    assert_eq!((records(&pipes, slow), pipes.pipes[&slow].bytes), (0, 0));
+}
+
+#[test]
+fn a_message_is_two_frames() {
+    let topic = message("ab");
+    assert_eq!(&topic.bytes[..], b"\x01\x02ab\x00\x0bheadpayload");
+    assert_eq!(topic.topic(), b"ab");
+}
+
+/// REQ: CH-808
+#[test]
+fn what_waits_is_not_overtaken_by_what_is_smaller() {
+    let (mut pipes, [slow, other]) = pipes(["a", "b"]);
+    let large = |topic: &str| Message::new(topic.as_bytes(), &[], &vec![0; LINK_BUDGET_BYTES - 5000]);
+    pipes.offer(&message("a"));
+    (0..100).for_each(|_| pipes.offer(&message("a")));
+    assert_eq!(pipes.offer_to_all(&large("a")), Err(slow));
+    let (id, mut first) = pipes.wait(large("a"), slow);
+    assert_eq!(
+        pipes.offer_to_all(&message("a")),
+        Err(slow),
+        "there is room, and somebody before"
+    );
+    let (_, mut second) = pipes.wait(message("a"), slow);
+    assert_eq!(pipes.offer_to_all(&message("b")), Ok(()));
+    write(&mut pipes, slow);
+    assert!(first.try_recv().is_ok() && second.try_recv().is_ok());
+    assert_eq!(records(&pipes, other), 1);
+    assert!(!pipes.withdraw(id));
+
+    // And goes on where that one is withdrawn.
+    (0..100).for_each(|_| pipes.offer(&message("a")));
+    let (id, _withdrawn) = pipes.wait(large("a"), slow);
+    let (_, mut behind) = pipes.wait(message("a"), slow);
+    assert!(behind.try_recv().is_err());
+    assert!(pipes.withdraw(id));
+    assert!(behind.try_recv().is_ok());
+    assert_eq!(pipes.offer_to_all(&message("a")), Ok(()), "nobody waits");
+}

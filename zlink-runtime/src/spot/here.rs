@@ -22,7 +22,7 @@ use super::told::Told;
 /// it ends with the age of the route, with the loss of records, and with any doubt.
 #[derive(Debug, Default)]
 pub(super) struct Route {
-    /// Until then, as a moment of the host's Spots; 0 where it is not known.
+    /// Until then, on the clock of the host's lease, so that one look at it does for both; 0 where it is not known.
     until: AtomicU64,
     version: AtomicU64,
     losses: AtomicU64,
@@ -62,12 +62,13 @@ impl Inner {
         if !object.is_of(record.generation.get()) {
             return;
         }
+        let until = lease.moment_of(until);
         let activating = self.activating.lock();
         if !activating
             .get(&record.id)
             .is_some_and(|place| place.leads_elsewhere(&object.home))
         {
-            object.route.is_found(self.moment(until), record.version.get(), losses);
+            object.route.is_found(until, record.version.get(), losses);
         }
     }
 
@@ -82,11 +83,9 @@ impl Inner {
 impl Here for Object {
     fn is_for(&self, asked: &Asked<'_>) -> Option<u32> {
         let spots = &*self.spots;
-        let is_known = self.phase() == Phase::Ready
-            && self
-                .route
-                .holds(spots.moment(asked.now), spots.authority.reader().losses());
-        if !is_known || !spots.fence.is_open() || asked.request && may_wait_for(self.lane()).is_err() {
+        let now = spots.fence.is_open_at()?;
+        let is_known = self.phase() == Phase::Ready && self.route.holds(now, spots.authority.reader().losses());
+        if !is_known || asked.request && may_wait_for(self.lane()).is_err() {
             return None;
         }
         self.factory.parts().place(asked.packet, asked.hash, asked.request)

@@ -18,6 +18,7 @@ mod here;
 mod inbox;
 mod job;
 mod kind;
+mod known;
 mod manage;
 mod object;
 mod orphans;

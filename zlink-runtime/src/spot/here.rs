@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use crate::channel::{Asked, Here, OwnCall, OwnPeer, ReplyTo};
+use crate::clock;
 use crate::execution::{Rejected, may_wait_for};
 use crate::location::SpotRecord;
 use crate::permit::Permit;
@@ -46,6 +47,11 @@ impl Route {
         self.version.load(Ordering::Relaxed)
     }
 
+    /// The version that says so, while it may be used.
+    pub(super) fn version_if_held(&self, now: u64, losses: u64) -> Option<u64> {
+        self.holds(now, losses).then(|| self.version())
+    }
+
     fn holds(&self, now: u64, losses: u64) -> bool {
         now < self.until.load(Ordering::Acquire) && self.losses.load(Ordering::Acquire) == losses
     }
@@ -53,28 +59,32 @@ impl Route {
 
 impl Inner {
     /// A record was read: where its Spot is of this host, calls of this host go there by themselves until then. Not while they
-    /// have another way to go first.
-    pub(super) fn is_here(&self, record: &SpotRecord, losses: u64, until: Instant) {
-        let lease = self.fence.lease();
-        if record.owner != lease.config().owner || lease.generation() != Some(record.lease) {
-            if let Some(object) = self.object(&record.id) {
-                object.route.forget(u64::MAX);
-            }
-            return;
-        }
-        let Some(object) = self
-            .object(&record.id)
-            .filter(|object| object.is_of(record.generation.get()))
-        else {
-            return;
+    /// have another way to go first. Whether the Spot knows its route itself now, by this record or by a later one.
+    pub(super) fn is_here(&self, record: &SpotRecord, losses: u64, until: Instant) -> bool {
+        let Some(object) = self.object(&record.id) else {
+            return false;
         };
-        let activating = self.activating.lock();
-        if !activating
-            .get(&record.id)
-            .is_some_and(|place| place.leads_elsewhere(&object.home))
-        {
-            object.route.is_found(self.moment(until), record.version.get(), losses);
+        let (version, lease) = (record.version.get(), self.fence.lease());
+        let held = object.route.version_if_held(self.moment(clock::now()), losses);
+        if held.is_some_and(|held| held > version) {
+            return true;
         }
+        if record.owner != lease.config().owner || lease.generation() != Some(record.lease) {
+            object.route.forget(u64::MAX);
+            return false;
+        }
+        if !object.is_of(record.generation.get()) {
+            return false;
+        }
+        let mut activating = self.activating.lock();
+        let now = self.authority.reader().now();
+        let elsewhere = activating
+            .get(&record.id, now)
+            .is_some_and(|known| known.route().leads_elsewhere(&object.home));
+        if !elsewhere {
+            object.route.is_found(self.moment(until), version, losses);
+        }
+        !elsewhere
     }
 
     /// The Spot that a call of this host may be handed to.

@@ -17,7 +17,7 @@ use crate::error::{ArgumentError, Error, ErrorKind};
 use crate::execution::{Callback, CpuPool, IoPool, Offers, Overrun, Owner, Unit};
 use crate::id::{ObjectGeneration, SpotId, SpotRef, TimerName};
 use crate::location::SpotRecord;
-use crate::wire::SpotCall;
+use crate::wire::{SpotCall, SpotTarget};
 
 use super::desk::Incoming;
 use super::factory::SpotFactory;
@@ -197,6 +197,17 @@ impl Object {
             return None;
         }
         self.state.lock().record.clone()
+    }
+
+    /// Which owner it has, as its record says.
+    pub(super) fn target(&self) -> Option<SpotTarget> {
+        let state = self.state.lock();
+        let record = state.record.as_ref()?;
+        Some(SpotTarget {
+            generation: record.generation.get(),
+            owner_generation: record.owner_generation,
+            lease: record.lease.get(),
+        })
     }
 
     /// Why a call for another owner than this one, as it is now, is not for it.

@@ -3,6 +3,7 @@
 //! It must not know what a Spot is, where it lives or how it is found.
 
 use std::any::Any;
+use std::cell::RefCell;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -13,8 +14,9 @@ use tokio::time::Instant;
 
 use crate::error::Error;
 use crate::id::{MeshName, Rid, SpotId, SpotType};
+use crate::limit::WORKER_JOBS;
 use crate::mesh::PeerLink;
-use crate::message::codec::Carried;
+use crate::message::codec::{Carried, Message};
 use crate::message::metadata::Metadata;
 use crate::permit::Permit;
 use crate::transport::BoxFuture;
@@ -66,7 +68,6 @@ pub(crate) struct Asked<'a> {
     pub(crate) hash: u64,
     /// Whether it waits for an answer.
     pub(crate) request: bool,
-    pub(crate) now: Instant,
 }
 
 /// A Spot of this host, for its calls.
@@ -104,6 +105,54 @@ pub(crate) struct OwnCall<C: ?Sized = dyn Carried> {
     pub(crate) message: C,
 }
 
+thread_local! {
+    /// Calls that have started on this thread, for the next that begin here.
+    static SPARES: RefCell<Vec<Box<OwnCall>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// At most so many are kept by a thread, as a worker runs at most before it lets those on who call;
+const SPARES_KEPT: usize = WORKER_JOBS as usize;
+/// each of at most so many bytes.
+const SPARE_BYTES: usize = 256;
+
+impl OwnCall {
+    /// A call, in the memory of one that has started on this thread, where that had the same kind of message.
+    #[inline]
+    pub(crate) fn boxed<M: Message>(call: OwnCall<Option<M>>) -> Box<Self> {
+        let spare = SPARES.try_with(|spares| spares.borrow_mut().pop()).ok().flatten();
+        if let Some(mut spare) = spare
+            && let Some(place) = spare.message.slot().downcast_mut::<Option<M>>()
+        {
+            *place = call.message;
+            spare.packet = call.packet;
+            spare.handler = call.handler;
+            spare.metadata = call.metadata;
+            spare.deadline = call.deadline;
+            spare.reply = call.reply;
+            spare.flow = call.flow;
+            spare.size = call.size;
+            return spare;
+        }
+        Box::new(call)
+    }
+
+    /// It has started: what it still holds is dropped, and its memory is for another.
+    #[inline]
+    pub(crate) fn recycle(mut self: Box<Self>) {
+        if self.message.is_taken() && size_of_val(&*self) <= SPARE_BYTES {
+            self.metadata = Metadata::new();
+            (self.reply, self.flow) = (None, None);
+            // Where the thread ends, it just goes.
+            let _ = SPARES.try_with(|spares| {
+                let mut spares = spares.borrow_mut();
+                if spares.len() < SPARES_KEPT {
+                    spares.push(self);
+                }
+            });
+        }
+    }
+}
+
 impl<C: ?Sized> fmt::Debug for OwnCall<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "OwnCall({})", self.packet)
@@ -124,8 +173,10 @@ pub(crate) struct SpotTo {
     pub(crate) intent: Option<Intent>,
     /// Where it is, where that is not to be asked.
     pub(crate) fixed: Option<Found>,
-    /// The last of this ID that was found to be of this host.
-    here: RwLock<Option<Weak<dyn Here>>>,
+    /// The first of this ID that was found to be of this host; asked without a lock.
+    first: OnceLock<Weak<dyn Here>>,
+    /// The last one, where that is another.
+    last: RwLock<Option<Weak<dyn Here>>>,
     /// Whether the last call found it to be another host's.
     is_elsewhere: AtomicBool,
     /// And where.
@@ -155,7 +206,8 @@ impl SpotTo {
             id,
             intent,
             fixed: None,
-            here: RwLock::default(),
+            first: OnceLock::new(),
+            last: RwLock::default(),
             is_elsewhere: AtomicBool::new(false),
             elsewhere: RwLock::default(),
             activating: OnceLock::new(),
@@ -163,18 +215,31 @@ impl SpotTo {
     }
 
     /// Where it is of this host, and plain to be called.
+    #[inline]
     pub(super) fn here(&self, outbound: &Outbound, asked: &Asked<'_>) -> Option<(Arc<dyn Here>, u32)> {
-        let last = self.here.read().as_ref().and_then(Weak::upgrade);
-        if let Some(here) = last
-            && let Some(handler) = here.is_for(asked)
-        {
-            return Some((here, handler));
+        self.known_here(asked).or_else(|| self.look_here(outbound, asked))
+    }
+
+    #[inline]
+    fn known_here(&self, asked: &Asked<'_>) -> Option<(Arc<dyn Here>, u32)> {
+        let known = |here: &Weak<dyn Here>| {
+            let here = here.upgrade()?;
+            let handler = here.is_for(asked)?;
+            Some((here, handler))
+        };
+        let first = self.first.get()?;
+        known(first).or_else(|| self.last.read().as_ref().and_then(known))
+    }
+
+    /// The same, after a look at what this host has.
+    #[cold]
+    fn look_here(&self, outbound: &Outbound, asked: &Asked<'_>) -> Option<(Arc<dyn Here>, u32)> {
+        let found = outbound.objects()?.here(asked)?;
+        let here = Arc::downgrade(&found.0);
+        if let Err(here) = self.first.set(here) {
+            *self.last.write() = Some(here);
         }
-        let found = outbound.objects()?.here(asked);
-        if let Some((here, _)) = &found {
-            *self.here.write() = Some(Arc::downgrade(here));
-        }
-        found
+        Some(found)
     }
 
     /// One that is there, and not to be looked for.

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use crate::channel::{Asked, Here, OwnCall, OwnPeer, ReplyTo};
-use crate::clock;
 use crate::execution::{Rejected, may_wait_for};
 use crate::location::SpotRecord;
 use crate::permit::Permit;
@@ -23,7 +22,7 @@ use super::told::Told;
 /// it ends with the age of the route, with the loss of records, and with any doubt.
 #[derive(Debug, Default)]
 pub(super) struct Route {
-    /// Until then, as a moment of the host's Spots; 0 where it is not known.
+    /// Until then, on the clock of the host's lease, so that one look at it does for both; 0 where it is not known.
     until: AtomicU64,
     version: AtomicU64,
     losses: AtomicU64,
@@ -65,7 +64,8 @@ impl Inner {
             return false;
         };
         let (version, lease) = (record.version.get(), self.fence.lease());
-        let held = object.route.version_if_held(self.moment(clock::now()), losses);
+        let now = self.fence.is_open_at();
+        let held = now.and_then(|now| object.route.version_if_held(now, losses));
         if held.is_some_and(|held| held > version) {
             return true;
         }
@@ -76,13 +76,14 @@ impl Inner {
         if !object.is_of(record.generation.get()) {
             return false;
         }
+        let until = lease.moment_of(until);
         let mut activating = self.activating.lock();
         let now = self.authority.reader().now();
         let elsewhere = activating
             .get(&record.id, now)
             .is_some_and(|known| known.route().leads_elsewhere(&object.home));
         if !elsewhere {
-            object.route.is_found(self.moment(until), version, losses);
+            object.route.is_found(until, version, losses);
         }
         !elsewhere
     }
@@ -98,11 +99,9 @@ impl Inner {
 impl Here for Object {
     fn is_for(&self, asked: &Asked<'_>) -> Option<u32> {
         let spots = &*self.spots;
-        let is_known = self.phase() == Phase::Ready
-            && self
-                .route
-                .holds(spots.moment(asked.now), spots.authority.reader().losses());
-        if !is_known || !spots.fence.is_open() || asked.request && may_wait_for(self.lane()).is_err() {
+        let now = spots.fence.is_open_at()?;
+        let is_known = self.phase() == Phase::Ready && self.route.holds(now, spots.authority.reader().losses());
+        if !is_known || asked.request && may_wait_for(self.lane()).is_err() {
             return None;
         }
         self.factory.parts().place(asked.packet, asked.hash, asked.request)

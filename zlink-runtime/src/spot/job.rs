@@ -22,6 +22,9 @@ use super::dispatch::{Delivery, Dispatch, OnTick};
 use super::object::Object;
 use super::turn::{Cause, TurnCore};
 
+/// A record of at most so many bytes is decoded in a moment.
+const SHORT: usize = 4096;
+
 /// Something for a Spot that was accepted and has not started.
 pub(crate) struct SpotJob {
     object: Arc<Object>,
@@ -137,14 +140,18 @@ impl SpotJob {
                 Started::new(turn, Kind::Work, traced)
             }
             Work::Call(call) => begin_call(&object, *call, scope(Callback::Unit), now)?,
-            Work::Own(mut call) => begin_own(&object, &mut call, scope(Callback::Unit), now)?,
+            Work::Own(mut call) => {
+                let started = begin_own(&object, &mut call, scope(Callback::Unit), now);
+                call.recycle();
+                started?
+            }
         };
         Some((object, started))
     }
 }
 
 /// A call of this host. Its Spot was ready when it came, and so is not another host's.
-fn begin_own(object: &Arc<Object>, call: &mut OwnCall, scope: Arc<Scope>, now: Instant) -> Option<Started> {
+fn begin_own(object: &Arc<Object>, call: &mut OwnCall, scope: Scope, now: Instant) -> Option<Started> {
     let reply = call.reply.take();
     if call.deadline.is_some_and(|deadline| deadline <= now) {
         if let Some(reply) = reply {
@@ -173,7 +180,7 @@ fn begin_own(object: &Arc<Object>, call: &mut OwnCall, scope: Arc<Scope>, now: I
     }
 }
 
-fn begin_call(object: &Arc<Object>, call: Call, scope: Arc<Scope>, now: Instant) -> Option<Started> {
+fn begin_call(object: &Arc<Object>, call: Call, scope: Scope, now: Instant) -> Option<Started> {
     if call.deadline.is_some_and(|deadline| deadline <= now) {
         // Its caller has ended it; an answer would find nobody.
         if let Some(reply) = call.reply {
@@ -239,7 +246,12 @@ impl Job for SpotJob {
     type Turn = SpotRun;
 
     fn start(self, now: Instant) -> Option<SpotRun> {
-        let is_own = matches!(self.work, Work::Own(_));
+        // What takes a moment to read, or needs no reading.
+        let is_short = match &self.work {
+            Work::Own(_) => true,
+            Work::Call(call) => call.record.len() <= SHORT,
+            Work::Tick(_) | Work::Build(_) => false,
+        };
         if !self.object.spots.fence.is_open() {
             return Some(SpotRun {
                 object: self.object.clone(),
@@ -251,7 +263,7 @@ impl Job for SpotJob {
         Some(SpotRun {
             object,
             running: Running::Started(started),
-            was_asked: is_own,
+            was_asked: is_short,
         })
     }
 
@@ -368,7 +380,7 @@ impl execution::Turn for SpotRun {
         };
         let poll = running.poll(cx);
         if poll.is_ready() && running.kind != Kind::Build {
-            self.object.has_worked(crate::clock::now());
+            self.object.has_worked();
             if running.kind == Kind::First {
                 self.object.first_is_done();
             }
@@ -399,7 +411,7 @@ impl execution::Turn for SpotRun {
                 target: "zlink::dispatch", event_id = "zlink.dispatch_error", surface = "spot", spot = %object.id,
                 outcome = "failed", reason = "handler_exception", text
             );
-            object.has_worked(crate::clock::now());
+            object.has_worked();
             if is_first {
                 object.first_is_done();
             }

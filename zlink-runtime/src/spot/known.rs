@@ -113,7 +113,7 @@ impl Inner {
                 return None;
             }
             Some(known) => Found::known(known),
-            None => self.found_here(&spot.id, losses)?,
+            None => self.found_here(&spot.id, now, losses)?,
         };
         let found = match &spot.intent {
             None => found,
@@ -148,13 +148,11 @@ impl Inner {
     }
 
     /// A Spot of this host that knows its route itself.
-    fn found_here(&self, id: &SpotId, losses: u64) -> Option<Found> {
-        let object = self.object(id)?;
-        let version = object.route.version_if_held(self.moment(clock::now()), losses)?;
+    fn found_here(&self, id: &SpotId, now: BootTime, losses: u64) -> Option<Found> {
         let lease = self.fence.lease();
-        if !lease.admits() {
-            return None;
-        }
+        let now = lease.admits_by(now)?;
+        let object = self.object(id)?;
+        let version = object.route.version_if_held(now, losses)?;
         Some(Found {
             place: object.home.place(lease)?.clone(),
             target: object.target()?,

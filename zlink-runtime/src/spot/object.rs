@@ -174,7 +174,7 @@ impl Object {
     pub(super) fn is_ready(&self, record: SpotRecord) {
         let mut state = self.state.lock();
         state.record = Some(record);
-        self.has_worked(clock::now());
+        self.has_worked();
         if self.phase() == Phase::Creating {
             self.set_phase(&mut state, Phase::Ready);
         }
@@ -247,9 +247,12 @@ impl Object {
         });
     }
 
-    /// An application turn of it has ended.
-    pub(super) fn has_worked(&self, now: Instant) {
-        self.worked.store(self.spots.moment(now), Ordering::Relaxed);
+    /// An application turn of it has ended. Only who may be closed for having nothing to do keeps when.
+    #[inline]
+    pub(super) fn has_worked(&self) {
+        if self.home.idle_timeout.is_some() {
+            self.worked.store(self.spots.moment(clock::now()), Ordering::Relaxed);
+        }
     }
 
     /// Since when it has nothing to do; `None` while it has.

@@ -287,6 +287,11 @@ impl Fence {
         self.0.lease.admits()
     }
 
+    /// The same, with the moment of the lease's clock at which it was asked.
+    pub(super) fn is_open_at(&self) -> Option<u64> {
+        self.0.lease.admits_at()
+    }
+
     /// The same; where it may not, the turn is woken once it may again.
     pub(super) fn may_run(&self, cx: &Context<'_>) -> bool {
         if self.is_open() {

@@ -109,14 +109,22 @@ impl OwnLines {
 
     /// A permit, where one is free and nobody waits.
     pub(super) fn try_take(&self, kind: Kind) -> Option<Permit> {
+        self.open_line(kind)?.source.try_one()
+    }
+
+    /// The same for what goes into an owner's queue next.
+    pub(super) fn try_queued(&self, kind: Kind) -> Option<Permit> {
+        self.open_line(kind)?.source.try_queued()
+    }
+
+    /// The line in which nobody waits.
+    fn open_line(&self, kind: Kind) -> Option<&Line> {
         if kind == Kind::Outside && self.permits.is_paused() {
             return None;
         }
         let line = self.line(kind);
-        if line.crowded.load(Ordering::Acquire) || self.delivers.load(Ordering::Acquire) {
-            return None;
-        }
-        line.source.try_one()
+        let waits = line.crowded.load(Ordering::Acquire) || self.delivers.load(Ordering::Acquire);
+        (!waits).then_some(line)
     }
 
     /// Waits for a permit, behind those that wait already; then the record is with the node. Dropping the future withdraws

@@ -23,6 +23,7 @@ mod manage;
 mod object;
 mod orphans;
 mod publish;
+mod recorded;
 mod shared;
 mod spots;
 mod told;

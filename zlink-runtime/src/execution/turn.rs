@@ -16,7 +16,7 @@ use scope::Turning;
 #[cfg(test)]
 pub(crate) use scope::may_begin;
 pub(crate) use scope::{Scope, may_wait_for};
-pub(crate) use state::{OwnTurn, StateCell, States};
+pub(crate) use state::{OwnTurn, Resting, StateCell, States};
 pub use yielding::{YieldFor, YieldTurn, Yields};
 
 /// How a handler came to its end.
@@ -81,6 +81,15 @@ impl<'t, S: Send + 'static, C: 't, H: Handler<'t, S>> HandlerOf<'t, S, C> for Al
     }
 }
 
+/// Knows no cell: there is no state.
+struct Stateless;
+
+impl States<()> for Stateless {
+    fn cell(&self) -> Option<&Resting<()>> {
+        None
+    }
+}
+
 /// A turn over a state, for its gate to poll.
 pub(crate) struct StateTurn {
     /// Elsewhere only while it is polled.
@@ -91,6 +100,7 @@ pub(crate) struct StateTurn {
 impl StateTurn {
     /// The turn in which `handler` runs. It takes the state out of its cell with its first poll, under its gate, and
     /// brings it back with its end.
+    #[cfg(test)]
     pub(crate) fn new<S, H>(cell: &StateCell<S>, scope: Scope, handler: H) -> Self
     where
         S: Send + 'static,
@@ -99,7 +109,12 @@ impl StateTurn {
         Self::given(cell.clone(), scope, true, Alone(handler))
     }
 
-    /// The same, with what the handler is given. `yields` is whether it may give its turn back.
+    /// A turn without a state, which cannot be given back.
+    pub(crate) fn stateless<H: for<'t> Handler<'t, ()>>(scope: Scope, handler: H) -> Self {
+        Self::given(Stateless, scope, false, Alone(handler))
+    }
+
+    /// A turn in which the handler is given something that knows the cell of its state. `yields` is whether it may give its turn back.
     pub(crate) fn given<S, C, H>(given: C, scope: Scope, yields: bool, handler: H) -> Self
     where
         S: Send + 'static,

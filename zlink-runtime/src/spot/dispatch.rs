@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::channel::{Refusal, ReplyTo, Stop, rejected};
 use crate::error::{Error, ErrorKind, HandlerError};
-use crate::execution::{Ended, Scope, StateCell, StateTurn, States, Tick, YieldTurn};
+use crate::execution::{Ended, Resting, Scope, StateTurn, States, Tick, YieldTurn};
 use crate::message::codec::{Content, Message};
 
 use super::around::run;
@@ -329,7 +329,7 @@ where
 
 impl<S: Send + 'static> States<S> for TurnCore {
     #[inline]
-    fn cell(&self) -> Option<&StateCell<S>> {
+    fn cell(&self) -> Option<&Resting<S>> {
         self.object.cell()?.downcast_ref()
     }
 }

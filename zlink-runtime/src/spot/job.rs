@@ -11,9 +11,7 @@ use tokio::time::Instant;
 
 use crate::channel::{self, Entered, Flow, FlowOrigin, OwnCall, Refusal, ReplyTo, is_traced, refuse};
 use crate::error::{Error, ErrorKind};
-use crate::execution::{
-    self, Abandoned, Callback, Ended, Job, Owner, Pulse, Scope, StateCell, StateTurn, Tick, YieldTurn,
-};
+use crate::execution::{self, Abandoned, Callback, Ended, Job, Owner, Pulse, Scope, StateTurn, Tick, YieldTurn};
 use crate::message::codec::Content;
 use crate::transport::BoxFuture;
 use crate::wire::Span;
@@ -116,7 +114,7 @@ impl SpotJob {
                     build.await;
                     Ended::Well
                 };
-                let turn = StateTurn::new(&StateCell::new(owner, ()), scope(Callback::Build), work);
+                let turn = StateTurn::stateless(scope(Callback::Build), work);
                 Started::new(turn, Kind::Build, None)
             }
             Work::Tick(ticking) => {
@@ -193,12 +191,11 @@ fn begin_call(object: &Arc<Object>, call: Call, scope: Scope, now: Instant) -> O
     }
     if let Some(owner) = object.forwards_to() {
         let turn = object.spots.clone().forward(object.clone(), owner, call);
-        let cell = StateCell::new(object.lane(), ());
         let work = async move |_: &mut YieldTurn<'_, ()>| {
             turn.await;
             Ended::Well
         };
-        return Some(Started::new(StateTurn::new(&cell, scope, work), Kind::Build, None));
+        return Some(Started::new(StateTurn::stateless(scope, work), Kind::Build, None));
     }
     let Call {
         handler,

@@ -111,7 +111,7 @@ impl Inner {
         let Some(record) = reservation.record().cloned() else {
             return Outcome::Failed(Error::not_executed(ErrorKind::InternalFailure, "a reservation is gone"));
         };
-        if !object.is_reserved(record.reference()) {
+        if !object.is_reserved(record.generation) {
             let text = "the Spot was taken from its host before it was made";
             return Outcome::Failed(Error::not_executed(ErrorKind::Unavailable, text));
         }
@@ -369,7 +369,7 @@ impl Inner {
         if object.factory.parts().kind == SpotKind::Entry {
             return refuse(ErrorKind::InvalidOperation, "an Entry Spot lives as long as its node");
         }
-        match object.reference().generation == generation {
+        match object.generation() == generation {
             true => Ok(Asked::Close(object)),
             false => refuse(
                 ErrorKind::InvalidOperation,

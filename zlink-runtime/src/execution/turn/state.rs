@@ -16,10 +16,11 @@ use crate::execution::{Job, Owner};
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Mutex, Place, lock};
 
-/// Where a state rests. Clones are the same cell.
+/// The cell of a state. Clones are the same.
 pub(crate) struct StateCell<S>(Arc<Resting<S>>);
 
-struct Resting<S> {
+/// Where a state rests.
+pub(crate) struct Resting<S> {
     state: Place<S>,
     /// Whether anybody waits for it. Set and seen by whoever swaps the state after it, so that none is forgotten.
     awaited: AtomicBool,
@@ -30,7 +31,8 @@ struct Rest {
     /// Whose it is: a member that moves takes it along.
     owner: OwnerKey,
     /// Turns of other gates of the same object that wait for it: its timers may have their own.
-    waiting: Vec<Waker>,
+    #[expect(clippy::box_collection, reason = "an idle object keeps one word for it, not three")]
+    waiting: Option<Box<Vec<Waker>>>,
     /// It was taken out for good.
     ended: bool,
 }
@@ -49,7 +51,7 @@ impl<S> StateCell<S> {
             awaited: AtomicBool::new(false),
             rest: Mutex::new(Rest {
                 owner: owner.key(),
-                waiting: Vec::new(),
+                waiting: None,
                 ended: false,
             }),
         }))
@@ -61,22 +63,38 @@ impl<S> StateCell<S> {
         lock(&self.0.rest).owner = owner.key();
     }
 
+    /// The cell as an object keeps it that does not know its state.
+    pub(crate) fn into_any(self) -> Arc<dyn Any + Send + Sync>
+    where
+        S: Send + 'static,
+    {
+        self.0
+    }
+
+    /// Takes the state out for good, as [`Resting::take`].
+    #[cfg_attr(not(test), expect(dead_code, reason = "an object asks what it keeps"))]
+    pub(crate) fn take(&self) -> Option<Box<S>> {
+        self.0.take()
+    }
+}
+
+impl<S> Resting<S> {
     /// Takes the state out for good: its owner has ended. `None` while a turn has it.
     pub(crate) fn take(&self) -> Option<Box<S>> {
-        let state = self.0.state.take();
+        let state = self.state.take();
         let waiting = {
-            let mut rest = lock(&self.0.rest);
+            let mut rest = lock(&self.rest);
             rest.ended |= state.is_some();
             std::mem::take(&mut rest.waiting)
         };
-        waiting.into_iter().for_each(Waker::wake);
+        waiting.into_iter().flat_map(|waiting| *waiting).for_each(Waker::wake);
         state
     }
 
     /// Takes it for a turn, where it is at rest.
     #[inline]
     fn borrow(&self) -> Option<Box<S>> {
-        self.0.state.take()
+        self.state.take()
     }
 
     /// The same, once no other turn has it; `None` where it is gone for good.
@@ -85,12 +103,12 @@ impl<S> StateCell<S> {
             return Poll::Ready(Some(state));
         }
         {
-            let mut rest = lock(&self.0.rest);
+            let mut rest = lock(&self.rest);
             if rest.ended {
                 return Poll::Ready(None);
             }
-            rest.waiting.push(cx.waker().clone());
-            self.0.awaited.swap(true, Ordering::AcqRel);
+            rest.waiting.get_or_insert_default().push(cx.waker().clone());
+            self.awaited.swap(true, Ordering::AcqRel);
         }
         // It may have come back meanwhile, from one who saw nobody wait.
         self.borrow().map_or(Poll::Pending, |state| Poll::Ready(Some(state)))
@@ -98,10 +116,10 @@ impl<S> StateCell<S> {
 
     #[inline]
     fn put(&self, state: Box<S>) {
-        let old = self.0.state.put(state);
+        let old = self.state.put(state);
         debug_assert!(old.is_none(), "one state, in one place");
         // Hardly ever does anybody wait.
-        if self.0.awaited.load(Ordering::Acquire) {
+        if self.awaited.load(Ordering::Acquire) {
             self.wake();
         }
     }
@@ -109,11 +127,11 @@ impl<S> StateCell<S> {
     #[cold]
     fn wake(&self) {
         let waiting = {
-            let mut rest = lock(&self.0.rest);
-            self.0.awaited.store(false, Ordering::Release);
+            let mut rest = lock(&self.rest);
+            self.awaited.store(false, Ordering::Release);
             std::mem::take(&mut rest.waiting)
         };
-        waiting.into_iter().for_each(Waker::wake);
+        waiting.into_iter().flat_map(|waiting| *waiting).for_each(Waker::wake);
     }
 }
 
@@ -126,17 +144,17 @@ impl<S> fmt::Debug for StateCell<S> {
 /// What knows the cell of a state.
 pub(crate) trait States<S>: Send + Sync {
     /// The cell; `None` before there is a state.
-    fn cell(&self) -> Option<&StateCell<S>>;
+    fn cell(&self) -> Option<&Resting<S>>;
 }
 
 impl<S: Send> States<S> for StateCell<S> {
-    fn cell(&self) -> Option<&StateCell<S>> {
-        Some(self)
+    fn cell(&self) -> Option<&Resting<S>> {
+        Some(&self.0)
     }
 }
 
 impl<S, C: States<S>> States<S> for &C {
-    fn cell(&self) -> Option<&StateCell<S>> {
+    fn cell(&self) -> Option<&Resting<S>> {
         C::cell(self)
     }
 }
@@ -160,7 +178,7 @@ struct Loan<T> {
 impl<T> Drop for Loan<T> {
     fn drop(&mut self) {
         if let Some(state) = self.state.take() {
-            self.cell.put(state);
+            self.cell.0.put(state);
         }
     }
 }
@@ -168,7 +186,7 @@ impl<T> Drop for Loan<T> {
 impl<S: Send + 'static, C: States<S>> OwnTurn<S, C> {
     /// Takes the state, unless a turn of another gate of its object has it: its own gate is held from here on.
     pub(super) fn begin(cell: C, live: Option<Arc<Live>>) -> Self {
-        let state = cell.cell().and_then(StateCell::borrow);
+        let state = cell.cell().and_then(Resting::borrow);
         Self {
             state,
             live,
@@ -216,7 +234,7 @@ impl<S: Send + 'static, C: States<S> + ?Sized> OwnTurn<S, C> {
                 .live
                 .as_ref()
                 .is_some_and(|live| live.owner().shares_gate(rest.owner));
-            if here { cell.borrow() } else { None }
+            if here { cell.0.borrow() } else { None }
         };
         let state = lent.ok_or_else(elsewhere)?;
         let loan = Loan {

@@ -19,6 +19,7 @@ mod here;
 mod inbox;
 mod job;
 mod kind;
+mod known;
 mod manage;
 mod object;
 mod orphans;

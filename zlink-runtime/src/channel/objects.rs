@@ -5,6 +5,7 @@
 use std::any::Any;
 use std::cell::RefCell;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
@@ -14,13 +15,15 @@ use tokio::time::Instant;
 use crate::error::Error;
 use crate::id::{MeshName, Rid, SpotId, SpotType};
 use crate::limit::WORKER_JOBS;
+use crate::mesh::PeerLink;
 use crate::message::codec::{Carried, Message};
 use crate::message::metadata::Metadata;
 use crate::permit::Permit;
 use crate::transport::BoxFuture;
-use crate::wire::{Control, Incoming, Publish, SpotCall, SpotTarget};
+use crate::wire::{Control, Incoming, Publish, SpotCall};
 
 use super::flow::Flow;
+use super::found::{Found, KnownSpot};
 use super::outbound::Outbound;
 use super::own::OwnPeer;
 use super::reply::ReplyTo;
@@ -28,8 +31,14 @@ use super::way::Way;
 
 /// Who knows the Spots of this process, and those that it has found elsewhere.
 pub(crate) trait Objects: Send + Sync {
-    /// Where that Spot is, as far as it is known without asking anybody.
-    fn known(&self, spot: &SpotTo) -> Option<Found>;
+    /// Where that Spot is, as far as it is known without asking anybody; and what says so, where that can be asked again.
+    fn known(&self, spot: &SpotTo) -> Option<(Found, Option<Arc<KnownSpot>>)>;
+
+    /// Whether what was known then is so still.
+    fn holds(&self, known: &KnownSpot) -> bool;
+
+    /// The same way for a call that may activate its Spot.
+    fn may_activate(&self, found: Found, intent: &Intent) -> Found;
 
     /// Finds it.
     fn find(self: Arc<Self>, spot: Arc<SpotTo>) -> BoxFuture<'static, Result<Found, Error>>;
@@ -47,7 +56,7 @@ pub(crate) trait Objects: Send + Sync {
     fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 
     /// Takes what came for a Spot. It must not block.
-    fn arrived(self: Arc<Self>, arrival: Arrival);
+    fn arrived(self: Arc<Self>, arrival: Arrival<'_>);
 }
 
 /// A call that may stay within this host.
@@ -168,8 +177,19 @@ pub(crate) struct SpotTo {
     first: OnceLock<Weak<dyn Here>>,
     /// The last one, where that is another.
     last: RwLock<Option<Weak<dyn Here>>>,
+    /// Whether the last call found it to be another host's.
+    is_elsewhere: AtomicBool,
+    /// And where.
+    elsewhere: RwLock<Option<Elsewhere>>,
     /// The same way for calls that may activate it, in whatever mesh, once there was one.
     pub(super) activating: OnceLock<Arc<Way>>,
+}
+
+/// A Spot of another host, and the link that leads there.
+#[derive(Debug)]
+struct Elsewhere {
+    known: Arc<KnownSpot>,
+    link: Weak<PeerLink>,
 }
 
 /// How a Spot comes to be if it is not there.
@@ -188,6 +208,8 @@ impl SpotTo {
             fixed: None,
             first: OnceLock::new(),
             last: RwLock::default(),
+            is_elsewhere: AtomicBool::new(false),
+            elsewhere: RwLock::default(),
             activating: OnceLock::new(),
         }
     }
@@ -227,28 +249,45 @@ impl SpotTo {
             ..Self::new(id, None)
         }
     }
-}
 
-/// Where a call to a Spot goes.
-#[derive(Clone, Debug)]
-pub(crate) struct Found {
-    pub(crate) mesh: MeshName,
-    pub(crate) node: Rid,
-    /// Which owner is meant; all 0 where it has none yet.
-    pub(crate) target: SpotTarget,
-    /// Of the record that says so; 0 where there is none.
-    pub(crate) version: u64,
-    /// An encoded `SpotActivation`, where there is no Spot yet.
-    pub(crate) activation: Option<Bytes>,
+    /// Whether the last call found it to be another host's. Whether that is so still, the next one asks.
+    #[inline]
+    pub(super) fn is_elsewhere(&self) -> bool {
+        self.is_elsewhere.load(Ordering::Relaxed)
+    }
+
+    /// The way that the last call took to another host, if that is the way still.
+    #[inline]
+    pub(super) fn elsewhere(&self, objects: &dyn Objects) -> Option<(Arc<PeerLink>, Found)> {
+        if !self.is_elsewhere() {
+            return None;
+        }
+        let elsewhere = self.elsewhere.read();
+        let Elsewhere { known, link } = elsewhere.as_ref()?;
+        let link = link.upgrade().filter(|link| link.is_used())?;
+        objects.holds(known).then(|| (link, Found::known(known)))
+    }
+
+    /// It was found there, or not elsewhere.
+    pub(super) fn is_found(&self, elsewhere: Option<(Arc<KnownSpot>, &Arc<PeerLink>)>) {
+        let is_elsewhere = elsewhere.is_some();
+        if let Some((known, link)) = elsewhere {
+            let link = Arc::downgrade(link);
+            *self.elsewhere.write() = Some(Elsewhere { known, link });
+        }
+        if self.is_elsewhere() != is_elsewhere {
+            self.is_elsewhere.store(is_elsewhere, Ordering::Relaxed);
+        }
+    }
 }
 
 /// Something for Spots, as it came in.
-pub(crate) struct Arrival {
+pub(crate) struct Arrival<'a> {
     /// Over which mesh.
-    pub(crate) mesh: MeshName,
-    pub(crate) source: Rid,
+    pub(crate) mesh: &'a MeshName,
+    pub(crate) source: &'a Rid,
     pub(crate) record: Bytes,
-    pub(crate) what: Arrived,
+    pub(crate) what: Arrived<'a>,
     /// Of a request.
     pub(crate) reply: Option<ReplyTo>,
     pub(crate) permit: Permit,
@@ -258,25 +297,25 @@ pub(crate) struct Arrival {
 
 /// What came in.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Arrived {
-    Call(SpotCall),
-    Control(Control),
-    Publish(Publish),
+pub(crate) enum Arrived<'a> {
+    Call(&'a SpotCall),
+    Control(&'a Control),
+    Publish(&'a Publish),
 }
 
-impl Arrived {
+impl<'a> Arrived<'a> {
     /// What of a record is for Spots.
-    pub(super) fn of(incoming: &Incoming) -> Option<Self> {
+    pub(super) fn of(incoming: &'a Incoming) -> Option<Self> {
         match incoming {
-            Incoming::Spot(call) => Some(Self::Call(*call)),
-            Incoming::Control(control) => Some(Self::Control(*control)),
-            Incoming::Publish(publish) => Some(Self::Publish(*publish)),
+            Incoming::Spot(call) => Some(Self::Call(call)),
+            Incoming::Control(control) => Some(Self::Control(control)),
+            Incoming::Publish(publish) => Some(Self::Publish(publish)),
             _ => None,
         }
     }
 }
 
-impl fmt::Debug for Arrival {
+impl fmt::Debug for Arrival<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Arrival")
             .field("what", &self.what)

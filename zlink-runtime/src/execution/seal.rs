@@ -164,7 +164,7 @@ impl<J: Job> Seal<J> {
     pub(crate) fn depart(mut self, kind: ErrorKind) -> Vec<Vec<J>> {
         self.over = true;
         let mut state = lock(&self.gate.state);
-        state.held = (0, 0);
+        state.set_held((0, 0));
         let taken = self.owners.iter().map(|owner| match owner.queue(&mut state) {
             Some(queue) => {
                 queue.closed.get_or_insert(kind);

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::error::HandlerError;
 use crate::execution::{Mode, Resting, StateCell, Tick};
-use crate::id::{ChannelName, PacketName, SpotKind, SpotType, TimerName, Topic, text_hash};
+use crate::id::{ChannelName, PacketName, SpotKind, SpotType, TimerName, Topic, bytes_hash, text_hash};
 use crate::message::codec::Message;
 use crate::transport::BoxFuture;
 
@@ -54,11 +54,11 @@ pub(super) struct Parts {
 /// For one-way messages, and for requests.
 type ByKind = [Option<Arc<dyn Dispatch>>; 2];
 
-/// A packet name, with its hash.
+/// A packet name, with its hash. What is no text is none.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Named<'a> {
     hash: u64,
-    name: &'a str,
+    name: &'a [u8],
 }
 
 impl Hash for Named<'_> {
@@ -167,15 +167,19 @@ impl<S: Send + 'static, K: OfKind> Life for TypedLife<S, K> {
 
 impl Parts {
     /// The handler of that packet, and its name for ever.
-    pub(super) fn handler(&self, packet: &str, request: bool) -> Option<(&'static str, &Arc<dyn Dispatch>)> {
-        let hash = text_hash(packet);
-        self.handler_at(self.place(packet, hash, request)?, request)
+    pub(super) fn handler(&self, packet: &[u8], request: bool) -> Option<(&'static str, &Arc<dyn Dispatch>)> {
+        let named = Named {
+            hash: bytes_hash(packet),
+            name: packet,
+        };
+        self.handler_at(*self.places.get(&named)?, request)
     }
 
     /// The place of that handler. `hash` is the name's [`text_hash`].
     #[inline]
     pub(super) fn place(&self, name: &str, hash: u64, request: bool) -> Option<u32> {
-        let place = *self.places.get(&Named { name, hash })?;
+        let name = name.as_bytes();
+        let place = *self.places.get(&Named { hash, name })?;
         self.handler_at(place, request).is_some().then_some(place)
     }
 
@@ -431,7 +435,7 @@ impl<S: Send + 'static, K: OfKind> SpotFactoryBuilder<S, K> {
         let at = at.unwrap_or(self.parts.handlers.len());
         let named = Named {
             hash: text_hash(packet),
-            name: packet,
+            name: packet.as_bytes(),
         };
         if let Ok(place) = u32::try_from(at) {
             self.parts.places.insert(named, place);

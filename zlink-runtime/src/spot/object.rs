@@ -17,7 +17,7 @@ use crate::error::{ArgumentError, Error, ErrorKind};
 use crate::execution::{Callback, CpuPool, IoPool, Offers, Overrun, Owner, Unit};
 use crate::id::{ObjectGeneration, SpotId, SpotRef, TimerName};
 use crate::location::SpotRecord;
-use crate::wire::SpotCall;
+use crate::wire::{SpotCall, SpotTarget};
 
 use super::desk::Incoming;
 use super::factory::SpotFactory;
@@ -219,6 +219,16 @@ impl Object {
             return None;
         }
         self.record()
+    }
+
+    /// Which owner it has, as its record says.
+    pub(super) fn target(&self) -> Option<SpotTarget> {
+        let (lease, generation, owner_generation) = self.state.lock().record.owner()?;
+        Some(SpotTarget {
+            generation: generation.get(),
+            owner_generation,
+            lease: lease.get(),
+        })
     }
 
     /// Why a call for another owner than this one, as it is now, is not for it.

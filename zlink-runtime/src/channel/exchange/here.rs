@@ -55,7 +55,7 @@ impl Exchange {
         let Target::Spot(spot) = &self.way.target else {
             return None;
         };
-        if spot.fixed.is_some() || self.way.outbound.takes(self.way.in_turn()).is_err() {
+        if spot.fixed.is_some() || spot.is_elsewhere() || self.way.outbound.takes(self.way.in_turn()).is_err() {
             return None;
         }
         let asked = Asked {

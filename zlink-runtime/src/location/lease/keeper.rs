@@ -157,7 +157,13 @@ impl HostLease {
     /// The same, with the moment on the boot clock at which it may.
     #[inline]
     pub(crate) fn admits_at(&self) -> Option<u64> {
-        let now = nanos(self.0.config.clock.now());
+        self.admits_by(self.0.config.clock.now())
+    }
+
+    /// The same of a moment that is known.
+    #[inline]
+    pub(crate) fn admits_by(&self, now: BootTime) -> Option<u64> {
+        let now = nanos(now);
         (now < self.0.admission.load(Ordering::Acquire)).then_some(now)
     }
 

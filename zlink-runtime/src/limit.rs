@@ -106,7 +106,7 @@ pub const CPU_IDLE: Duration = Duration::from_secs(30);
 pub const IO_WORK: usize = 4096;
 /// How long a Spot that was found is looked up no more, at most.
 pub const ROUTE_CACHE_AGE: Duration = Duration::from_secs(15);
-/// Creations and closes of Spots that one node has under way at another. More of them are refused.
+/// Creations and closes of Spots that a node has under way for each node that asks, itself included. More are refused.
 pub const CONTROLS: usize = 1024;
 /// Spots that a host remembers having found.
 pub const ROUTE_CACHE_ROUTES: usize = 1 << 18;

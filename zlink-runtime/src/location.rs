@@ -75,7 +75,7 @@ pub(crate) use authority::{
     Removal, Reservation, Reserve, Reserving, Resolved, SpotRecord, SpotState, Terminal,
 };
 pub(crate) use blobs::{Blobs, Pointer};
-pub(crate) use boot::BootTime;
+pub(crate) use boot::{BootTime, nanos};
 pub(crate) use guarded::Guarded;
 pub(crate) use lease::{HostLease, LeaseConfig, LeasePhase, LeaseSeen, LeaseWatch, Record, Standing};
 #[cfg(feature = "testing")]

@@ -106,7 +106,7 @@ impl StateTurn {
         S: Send + 'static,
         H: for<'t> Handler<'t, S>,
     {
-        Self::given(cell.clone(), scope, true, Alone(handler))
+        Self::given(cell.clone(), scope, scope.yields(), Alone(handler))
     }
 
     /// A turn without a state, which cannot be given back.
@@ -123,8 +123,9 @@ impl StateTurn {
     {
         let mut turning = Turning::new(scope);
         let live = yields.then(|| turning.live());
+        let owner = scope.owner();
         let running = async move {
-            let mut own = OwnTurn::begin(&given, live);
+            let mut own = OwnTurn::begin(&given, owner, live);
             let mut turn = YieldTurn::new(&mut own);
             handler.begin(&mut turn, &given).await
         };

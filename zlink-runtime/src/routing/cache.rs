@@ -158,7 +158,7 @@ impl<K: Eq + Hash, R> RouteCache<K, R> {
         {
             self.remove(&oldest);
         }
-        if self.order.len() > self.capacity.saturating_mul(2) {
+        if self.order.len() > 2 * self.routes.len().max(SMALL.min(self.capacity)) {
             self.order.retain(|known| known.is_there());
         }
     }
@@ -185,18 +185,19 @@ impl<K: Eq + Hash, R> RouteCache<K, R> {
         }
     }
 
-    #[cfg(all(test, feature = "testing"))]
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.routes.len()
     }
 
     /// For how many it has room.
-    #[cfg(all(test, feature = "testing"))]
+    #[cfg(test)]
     pub(crate) fn room(&self) -> usize {
         self.routes.capacity().max(self.order.capacity())
     }
 
-    fn remove(&mut self, known: &Arc<Known<K, R>>) {
+    /// Forgets that one, and none that came in its place.
+    pub(crate) fn remove(&mut self, known: &Arc<Known<K, R>>) {
         if known.is_there() {
             known.is_gone();
             self.routes.remove(&known.id);
@@ -287,5 +288,31 @@ mod tests {
         assert_eq!(get(&mut cache, "a", now), None);
         assert_eq!(get(&mut cache, "b", now), Some("b"), "the newest of it stays");
         assert_eq!(get(&mut cache, "e", now), Some("e"));
+    }
+
+    #[test]
+    fn what_was_forgotten_needs_no_room_behind_what_is_there() {
+        let (_, now) = cache();
+        let mut cache = RouteCache::<usize, ()>::new(AGE, usize::MAX);
+        cache.put(0, 0, (), now);
+        for id in 1..100_000 {
+            cache.put(id, 0, (), now);
+            cache.forget(&id, 0);
+        }
+        assert_eq!(cache.len(), 1);
+        assert!(cache.room() <= 4 * SMALL, "{}", cache.room());
+    }
+
+    #[test]
+    fn forgetting_one_leaves_what_came_in_its_place() {
+        let (mut cache, now) = cache();
+        cache.put("a", 0, "before", now);
+        let before = cache.get(&"a", now).cloned().unwrap();
+        cache.put("a", 0, "after", now);
+        cache.remove(&before);
+        assert_eq!(get(&mut cache, "a", now), Some("after"));
+        let after = cache.get(&"a", now).cloned().unwrap();
+        cache.remove(&after);
+        assert_eq!(get(&mut cache, "a", now), None);
     }
 }

@@ -144,12 +144,17 @@ impl Inner {
     /// another call may have begun that while the store was asked. Where it has, the last of them gets the time to arrive
     /// from there first.
     async fn leave_activation(&self, spot: &SpotTo, record: &SpotRecord) -> Option<Found> {
+        let now = self.authority.reader().now();
+        let over = self.activating.lock().get(&spot.id, now).cloned();
         match self.first_message(spot) {
             Some(OnItsWay::Behind(found)) if found.place.node != record.node => return Some(found),
             Some(OnItsWay::Over(place, left)) if place.node != record.node => tokio::time::sleep(left).await,
             _ => {}
         }
-        self.activating.lock().forget(&spot.id, 0);
+        if let Some(over) = over {
+            // Not one that was begun meanwhile.
+            self.activating.lock().remove(&over);
+        }
         None
     }
 

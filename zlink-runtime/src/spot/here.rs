@@ -5,16 +5,13 @@
 
 use std::sync::Arc;
 
-use tokio::time::Instant;
-
 use crate::channel::{Asked, Here, OwnCall, OwnPeer, ReplyTo};
 use crate::execution::{Rejected, may_wait_for};
-use crate::location::SpotRecord;
+use crate::location::{BootTime, SpotRecord, nanos};
 use crate::permit::Permit;
 use crate::sync::atomic::{AtomicU64, Ordering};
 
 use super::job::{SpotJob, Work};
-use super::known::Activations;
 use super::object::{Object, Phase};
 use super::spots::Inner;
 use super::told::Told;
@@ -58,16 +55,9 @@ impl Route {
 }
 
 impl Inner {
-    /// A record was read: where its Spot is of this host, calls of this host go there by themselves until then. Not while they
-    /// have another way to go first. Whether the Spot knows its route itself now, by this record or by a later one.
-    pub(super) fn is_here(
-        &self,
-        object: &Object,
-        record: &SpotRecord,
-        losses: u64,
-        until: Instant,
-        activating: &mut Activations,
-    ) -> bool {
+    /// A record was read: where its Spot is of this host, calls of this host go there by themselves until then. Whether the
+    /// Spot knows its route itself now, by this record or by a later one.
+    pub(super) fn is_here(&self, object: &Object, record: &SpotRecord, losses: u64, until: BootTime) -> bool {
         let (version, lease) = (record.version.get(), self.fence.lease());
         let now = self.fence.is_open_at();
         let held = now.and_then(|now| object.route.version_if_held(now, losses));
@@ -81,15 +71,8 @@ impl Inner {
         if !object.is_of(record.generation.get()) {
             return false;
         }
-        let until = lease.moment_of(until);
-        let now = self.authority.reader().now();
-        let elsewhere = activating
-            .get(&record.id, now)
-            .is_some_and(|known| known.route().leads_elsewhere(&object.home));
-        if !elsewhere {
-            object.route.is_found(until, version, losses);
-        }
-        !elsewhere
+        object.route.is_found(nanos(until), version, losses);
+        true
     }
 
     /// The Spot that a call of this host may be handed to.

@@ -1,4 +1,5 @@
-//! What a Spot's queue holds and what it becomes. Each start and each poll asks first whether this host may run it.
+//! What a Spot's queue holds and what it becomes. Each start asks first whether this host may run it, and each poll but one
+//! that follows its start at once (decision 0061).
 //!
 //! It must not know where a job came from.
 

@@ -8,7 +8,6 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::channel::{Found, Intent, KnownSpot, Owned, Place, SpotTo};
-use crate::clock;
 use crate::error::Error;
 use crate::id::{MeshName, Rid, SpotId, SpotType};
 use crate::limit::ACTIVATION_TIME;
@@ -16,7 +15,7 @@ use crate::location::{BootTime, SpotRecord};
 use crate::routing::cache::RouteCache;
 use crate::wire::SpotTarget;
 
-use super::spots::{Home, Inner};
+use super::spots::Inner;
 
 /// How long a message may take that another host sends on.
 const ON_ITS_WAY: Duration = Duration::from_secs(1);
@@ -49,9 +48,9 @@ pub(super) struct Activation {
 }
 
 impl Activation {
-    /// Whether it is made on another node than that.
-    pub(super) fn leads_elsewhere(&self, home: &Home) -> bool {
-        self.place.node != home.rid || self.place.mesh != home.mesh
+    /// Whether it is made on the node of that place.
+    fn leads_to(&self, place: &Place) -> bool {
+        self.place.node == place.node && self.place.mesh == place.mesh
     }
 }
 
@@ -197,31 +196,35 @@ impl Inner {
     pub(super) fn remember(&self, record: &SpotRecord, losses: u64) -> Found {
         let found = self.found_by(record);
         let (id, version, object) = (&record.id, found.version, self.object(&record.id));
+        let now = self.authority.reader().now();
         // One section, so that nothing is found again that is forgotten meanwhile.
         let mut activating = self.activating.lock();
         let mut routes = self.routes.lock();
-        if self.losses() != losses {
+        let elsewhere = activating
+            .get(id, now)
+            .is_some_and(|known| !known.route().leads_to(&found.place));
+        // What is on its way elsewhere comes first.
+        if elsewhere || self.losses() != losses {
             return found;
         }
         routes.begin_epoch(losses);
         if !routes.takes(id, version) {
             return found;
         }
-        let until = clock::now() + routes.max_age();
+        let until = now.saturating_add(routes.max_age());
         if let Some(object) = &object
-            && self.is_here(object, record, losses, until, &mut activating)
+            && self.is_here(object, record, losses, until)
         {
             // It needs no room here.
             routes.forget(id, version);
             return found;
         }
-        drop(activating);
         let owned = Owned {
             place: found.place.clone(),
             generation: found.target.generation,
             owner_generation: found.target.owner_generation,
         };
-        routes.put(id.clone(), version, owned, self.authority.reader().now());
+        routes.put(id.clone(), version, owned, now);
         found
     }
 

@@ -252,8 +252,15 @@ impl Inner {
                     spots.answer(reply, wire::SpotClosed { closed });
                 });
             }
-            Ok(Asked::NotThere) => self.answer(reply, wire::SpotClosed { closed: false }),
-            Err(error) => reply.fail(&error),
+            // Whoever hears of its end may ask for the next.
+            Ok(Asked::NotThere) => {
+                drop(under_way);
+                self.answer(reply, wire::SpotClosed { closed: false });
+            }
+            Err(error) => {
+                drop(under_way);
+                reply.fail(&error);
+            }
         }
     }
 
@@ -319,7 +326,7 @@ impl Inner {
     fn create(self: &Arc<Self>, object: Arc<Object>, cause: Cause, reply: ReplyTo, under_way: UnderWay) {
         let mut table = self.table.lock();
         if table.contains_key(&object.id) {
-            drop(table);
+            drop((table, under_way));
             // Whoever asked looks at the store again.
             return self.answer(reply, wire::SpotCreated::default());
         }

@@ -225,19 +225,27 @@ async fn slow_members_share_a_gate_by_time() {
 #[tokio::test]
 async fn a_units_state_is_lent_under_its_own_gate_only() {
     let world = World::new(1);
-    for (mode, expected) in [
-        (Mode::SpotWide, None),
-        (Mode::PerActor, Some(ErrorKind::InvalidOperation)),
+    let elsewhere = Some(ErrorKind::InvalidOperation);
+    for (mode, yields, expected) in [
+        (Mode::SpotWide, true, None),
+        (Mode::SpotWide, false, None),
+        (Mode::PerActor, true, elsewhere),
+        (Mode::PerActor, false, elsewhere),
     ] {
         let room = world.unit(mode);
-        let (state, note) = (room.cell.clone(), world.noting());
-        room.member().tell(&world, "member", move |turn| {
+        let (state, note, member) = (room.cell.clone(), world.noting(), room.member());
+        let offers = Offers {
+            yields,
+            ..mode.offers(Callback::Member, false)
+        };
+        let job = member.job_with(&world, "member", offers, move |turn| {
             Box::pin(async move {
                 let lent = turn.state_of(&state).map(|room| room.value += 7);
                 note(&format!("{:?}", lent.map_err(|error| error.kind()).err()));
                 Ended::Well
             })
         });
+        assert!(member.owner.admit(job, world.permit()).is_ok());
         settle().await;
         assert_eq!(world.log().last().unwrap(), &format!("{expected:?}"));
         assert_eq!(room.cell.take().unwrap().value, if expected.is_none() { 7 } else { 0 });

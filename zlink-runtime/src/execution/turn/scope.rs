@@ -66,6 +66,15 @@ impl Scope {
         }
     }
 
+    pub(super) fn owner(&self) -> OwnerKey {
+        self.owner
+    }
+
+    #[cfg(test)]
+    pub(super) fn yields(&self) -> bool {
+        self.offers.yields
+    }
+
     /// The turn that is being polled on this thread.
     pub(crate) fn current() -> Option<Arc<Live>> {
         Self::with_current(Turning::live)

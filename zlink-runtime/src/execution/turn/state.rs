@@ -162,6 +162,7 @@ impl<S, C: States<S>> States<S> for &C {
 /// One turn, with the state while it holds its gate. `C` knows the cell of the state.
 pub(crate) struct OwnTurn<S: Send + 'static, C: States<S> + ?Sized> {
     state: Option<Box<S>>,
+    owner: OwnerKey,
     /// Of a turn that can be given back.
     live: Option<Arc<Live>>,
     /// The state of another object under the same gate.
@@ -185,10 +186,11 @@ impl<T> Drop for Loan<T> {
 
 impl<S: Send + 'static, C: States<S>> OwnTurn<S, C> {
     /// Takes the state, unless a turn of another gate of its object has it: its own gate is held from here on.
-    pub(super) fn begin(cell: C, live: Option<Arc<Live>>) -> Self {
+    pub(super) fn begin(cell: C, owner: OwnerKey, live: Option<Arc<Live>>) -> Self {
         let state = cell.cell().and_then(Resting::borrow);
         Self {
             state,
+            owner,
             live,
             loan: None,
             cell,
@@ -230,10 +232,7 @@ impl<S: Send + 'static, C: States<S> + ?Sized> OwnTurn<S, C> {
         let elsewhere = || Error::not_executed(ErrorKind::InvalidOperation, "that state is under another gate");
         let lent = {
             let rest = lock(&cell.0.rest);
-            let here = self
-                .live
-                .as_ref()
-                .is_some_and(|live| live.owner().shares_gate(rest.owner));
+            let here = self.owner.shares_gate(rest.owner);
             if here { cell.0.borrow() } else { None }
         };
         let state = lent.ok_or_else(elsewhere)?;

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
 use super::reader::read;
 use crate::limit::READ_KEYS;
-use crate::location::boot::BootTime;
+use crate::location::boot::{BootTime, nanos};
 use crate::location::name::OwnerId;
 use crate::location::{HostLease, LeaseSeen, LeaseWatch, Revision, Standing, StoreError, Stored};
 
@@ -51,22 +51,22 @@ pub(crate) struct Admission {
     generation: Revision,
     /// In nanoseconds of the boot clock; 0 where it may not.
     until: AtomicU64,
+    /// Whether somebody has asked since the last poll.
+    is_asked: AtomicBool,
 }
 
 impl Admission {
     /// Whether it may at that moment of the boot clock.
     pub(crate) fn holds(&self, now: BootTime) -> bool {
+        if !self.is_asked.load(Ordering::Relaxed) {
+            self.is_asked.store(true, Ordering::Relaxed);
+        }
         nanos(now) < self.until.load(Ordering::Acquire)
     }
 
     fn is_seen(&self, until: Option<BootTime>) {
         self.until.store(until.map_or(0, nanos), Ordering::Release);
     }
-}
-
-fn nanos(time: BootTime) -> u64 {
-    // Centuries fit.
-    time.as_secs() * 1_000_000_000 + u64::from(time.subsec_nanos())
 }
 
 impl Owners {
@@ -130,6 +130,7 @@ impl Owners {
         let admission = Admission {
             generation,
             until: AtomicU64::new(until.map_or(0, nanos)),
+            is_asked: AtomicBool::new(false),
         };
         asked.admission.insert(Arc::new(admission)).clone()
     }
@@ -174,7 +175,13 @@ impl Owners {
                 let now = self.now();
                 let mut state = self.state.lock();
                 let State { watch, asked } = &mut *state;
-                asked.retain(|_, asked| now.saturating_sub(asked.last) < watched);
+                asked.retain(|_, asked| {
+                    let admission = asked.admission.as_ref();
+                    if admission.is_some_and(|admission| admission.is_asked.swap(false, Ordering::Relaxed)) {
+                        asked.last = now;
+                    }
+                    now.saturating_sub(asked.last) < watched
+                });
                 watch.retain(|owner| asked.contains_key(owner));
                 let mut owners: Vec<_> = asked.keys().copied().collect();
                 owners.sort_unstable();

@@ -12,7 +12,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::Instant;
 
-use crate::location::boot::{BootClock, BootTime};
+use crate::location::boot::{BootClock, BootTime, nanos};
 use crate::location::name::OwnerId;
 use crate::location::{
     Batch, Condition, Key, LocationStore, LocationTiming, Mutation, Revision, StoreError, Stored, Written,
@@ -167,12 +167,6 @@ impl HostLease {
         (now < self.0.admission.load(Ordering::Acquire)).then_some(now)
     }
 
-    /// A moment to come, on the boot clock. Where the machine sleeps until then, it comes the earlier.
-    pub(crate) fn moment_of(&self, at: Instant) -> u64 {
-        let now = self.0.config.clock.now();
-        nanos(now.saturating_add(at.saturating_duration_since(Instant::now())))
-    }
-
     pub(crate) fn phase(&self) -> LeasePhase {
         self.0.progress.borrow().phase
     }
@@ -277,11 +271,6 @@ fn on_a_thread(future: impl Future<Output = ()> + Send + 'static) -> std::io::Re
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let thread = std::thread::Builder::new().name("zlink-lease".into());
     thread.spawn(move || runtime.block_on(future)).map(drop)
-}
-
-fn nanos(time: BootTime) -> u64 {
-    let seconds = time.as_secs().saturating_mul(1_000_000_000);
-    seconds.saturating_add(u64::from(time.subsec_nanos()))
 }
 
 /// A write whose outcome is not known yet, or that is about to be begun.

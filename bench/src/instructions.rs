@@ -12,9 +12,13 @@ use std::process::{Command, Stdio};
 use crate::Failure;
 
 /// What is counted, how many of it, and what that is called.
-const LOADS: [(&str, u64, &str); 5] = [
+const LOADS: [(&str, u64, &str); 9] = [
     ("remote", 30_000, "a request and its reply"),
     ("oneway", 32_000, "a one-way send"),
+    ("mesh-request", 30_000, "a request over a mesh"),
+    ("far-request", 30_000, "a request to a Spot elsewhere"),
+    ("mesh-send", 32_000, "a send over a mesh"),
+    ("far-send", 32_000, "a send to a Spot elsewhere"),
     ("spot-request", 30_000, "a request to a local Spot"),
     ("spot-send", 32_000, "a send to a local Spot"),
     ("spot-cold", 10_000, "a Spot's first request"),

@@ -38,7 +38,8 @@ zlink-bench codec [--full]
 zlink-bench micro [--full]
 zlink-bench owners PART [--full]                         parts: idle told
 zlink-bench instructions
-zlink-bench in-process PART COUNT TASKS                  parts: remote oneway spot-request spot-send spot-cold";
+zlink-bench in-process PART COUNT TASKS                  parts: remote oneway mesh-request mesh-send far-request far-send
+                                                         spot-request spot-send spot-cold";
 
 fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -12,12 +12,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::io::AsyncReadExt;
+use zlink_runtime::Host;
 
 use crate::Failure;
 use crate::process::{Mode, Server, Side};
 use crate::sample::{Effort, emit};
-
-pub use zlink::in_process;
 
 /// A way to call another process.
 pub trait Peer: 'static {
@@ -89,6 +88,40 @@ pub fn drive(peer: &str, mode: Mode, part: &str, effort: Effort) -> Result<(), F
         ("oneway", "spot") => sends::<spot::Spot>(peer, mode, effort),
         _ => Err(format!("no {part:?} of peer {peer:?}").into()),
     }
+}
+
+/// Both sides in one thread of one process, so that a tool can count every instruction of a request, or of a one-way
+/// send.
+pub fn in_process(part: &str, count: u64, tasks: u64) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        match part {
+            "remote" | "oneway" => load(zlink::client_server_pair().await?, part == "oneway", count, tasks).await,
+            "mesh-request" | "mesh-send" => load(zlink::mesh_pair().await?, part == "mesh-send", count, tasks).await,
+            "far-request" | "far-send" => load(spot::pair().await?, part == "far-send", count, tasks).await,
+            _ => Err(format!("no part {part:?}").into()),
+        }
+    })
+}
+
+async fn load<C: OneWay>((_server, caller): (Host, C), sends: bool, count: u64, tasks: u64) -> Result<(), Failure> {
+    if sends {
+        return all_taken(&caller, count / tasks, tasks).await;
+    }
+    let payload = payload(64);
+    let calls = (0..tasks).map(|_| {
+        let mut caller = caller.clone();
+        tokio::spawn(async move {
+            for _ in 0..count / tasks {
+                caller.call(payload).await?;
+            }
+            Ok::<_, Failure>(())
+        })
+    });
+    for call in calls.collect::<Vec<_>>() {
+        call.await??;
+    }
+    Ok(())
 }
 
 /// Bytes of a payload, and what they are called.

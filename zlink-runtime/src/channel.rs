@@ -11,6 +11,7 @@ mod drops;
 mod exchange;
 mod filter;
 mod flow;
+mod found;
 #[cfg(feature = "testing")]
 mod history;
 mod inbound;
@@ -42,8 +43,9 @@ pub(crate) use drops::Drops;
 pub(crate) use exchange::no_role;
 pub(crate) use filter::{AnyFilter, Filters, Stop, Told, filtered, rejected};
 pub(crate) use flow::{Entered, Flow, is_traced};
+pub(crate) use found::{Found, KnownSpot, Owned, Place};
 pub(crate) use inbound::{Inbound, InboundConfig, Queue, deadline, problem, refuse};
-pub(crate) use objects::{Arrival, Arrived, Asked, Found, Here, Intent, Objects, OwnCall, SpotTo};
+pub(crate) use objects::{Arrival, Arrived, Asked, Here, Intent, Objects, OwnCall, SpotTo};
 pub(crate) use outbound::sealed as caller;
 pub(crate) use outbound::{HostState, Outbound};
 pub(crate) use own::{OwnLines, OwnPeer};

@@ -45,8 +45,8 @@ pub(crate) use pool::{CpuPool, IoPool};
 pub use timer::{Overrun, Tick};
 pub(crate) use timer::{Pulse, Timers};
 #[cfg(feature = "bench")]
-pub(crate) use turn::Handler;
-pub(crate) use turn::{Ended, Scope, StateCell, StateTurn, may_wait_for};
+pub(crate) use turn::HandlerOf;
+pub(crate) use turn::{Ended, Resting, Scope, StateCell, StateTurn, States, may_wait_for};
 pub use turn::{YieldFor, YieldTurn, Yields};
 pub(crate) use worker::{Workers, WorkersHandle};
 

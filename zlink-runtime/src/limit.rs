@@ -77,6 +77,9 @@ pub const DISPATCH_LIMIT: usize = 256;
 pub const WORKERS: usize = 4096;
 /// Jobs a worker runs for one owner before it looks at the next.
 pub const OWNER_JOBS: u32 = 64;
+/// Jobs a worker runs, of all owners, before it lets the rest of its runtime on; or as many as the time below allows. Each
+/// time costs a look at the sockets, a system call.
+pub const WORKER_JOBS: u32 = 256;
 /// Time a worker gives one owner before it looks at the next.
 pub const OWNER_TIME: Duration = Duration::from_millis(1);
 /// Lifecycle turns in a row of one gate after which a waiting application turn goes first.

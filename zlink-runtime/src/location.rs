@@ -71,10 +71,11 @@ pub use sqlite::{SqliteBlobStore, SqliteStore};
 pub use timing::LocationTiming;
 
 pub(crate) use authority::{
-    Authority, AuthorityError, CreationOutcome, Ended, Filter, Limits, Listed, OperationId, Orphans, Reader, Removal,
-    Reservation, Reserve, Reserving, Resolved, SpotRecord, SpotState, Terminal,
+    Admission, Authority, AuthorityError, CreationOutcome, Ended, Filter, Limits, Listed, OperationId, Orphans, Reader,
+    Removal, Reservation, Reserve, Reserving, Resolved, SpotRecord, SpotState, Terminal,
 };
 pub(crate) use blobs::{Blobs, Pointer};
+pub(crate) use boot::BootTime;
 pub(crate) use guarded::Guarded;
 pub(crate) use lease::{HostLease, LeaseConfig, LeasePhase, LeaseSeen, LeaseWatch, Record, Standing};
 #[cfg(feature = "testing")]

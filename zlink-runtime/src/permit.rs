@@ -216,6 +216,16 @@ impl Source {
         })
     }
 
+    /// The same for what goes into an owner's queue next: it counts as queued already.
+    pub(crate) fn try_queued(&self) -> Option<Permit> {
+        let granted = self.permits.0.try_queued(self.for_turn)?;
+        Some(Permit {
+            permits: self.permits.clone(),
+            queued: true,
+            lent: granted.lent,
+        })
+    }
+
     /// Serves each of `targets` with a permit of its own, and asks for the next one only when the last is a job: what
     /// waits for many at once holds none, and two that do so cannot wait for each other. What came with a permit, as a
     /// record does, begins with that one; where there is no target it returns. Dropping the future serves nobody further.

@@ -17,6 +17,9 @@ impl Random {
 
     /// A version 4 UUID.
     pub(crate) fn uuid(&self) -> uuid::Uuid {
+        if self.0.is_none() {
+            return uuid::Uuid::new_v4();
+        }
         uuid::Builder::from_random_bytes((u128::from(self.bits()) << 64 | u128::from(self.bits())).to_be_bytes())
             .into_uuid()
     }
@@ -25,7 +28,9 @@ impl Random {
     pub(crate) fn bits(&self) -> u64 {
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
         let Some(state) = &self.0 else {
-            return uuid::Uuid::new_v4().as_u64_pair().1;
+            // Each half has bits that say what kind of UUID it is, where the other, turned, has none.
+            let (high, low) = uuid::Uuid::new_v4().as_u64_pair();
+            return high ^ low.rotate_left(32);
         };
         // SplitMix64: the state only counts, so that one atomic addition takes a place of the sequence.
         let mut bits = state.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
@@ -48,6 +53,9 @@ mod tests {
         assert_ne!(first, draw(&random.clone()), "the clone goes on where it was");
         assert_ne!(first, draw(&Random::seeded(8)));
         assert_ne!(draw(&Random::default()), draw(&Random::default()));
+        let draws = || (0..64).map(|_| Random::default().bits());
+        assert_eq!(draws().fold(0, |all, bits| all | bits), u64::MAX, "no bit is always 0");
+        assert_eq!(draws().fold(u64::MAX, |all, bits| all & bits), 0, "nor always 1");
         // The first value for the seed 0, as its authors give it.
         assert_eq!(Random::seeded(0).bits(), 0xe220_a839_7b1d_cdaf);
     }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use zlink_runtime::ListenerKind;
+use zlink_runtime::location::{BootClock, MemoryStore, StoreSource};
 use zlink_runtime::prelude::*;
+use zlink_runtime::{HostBuilder, ListenerKind};
 
 use super::{Caller, OneWay, PATIENCE, Peer};
 use crate::Failure;
@@ -33,9 +34,38 @@ impl Peer for Spot {
 
     async fn connect(address: &str) -> Result<SpotCaller, Failure> {
         let (endpoint, store) = address.split_once(' ').ok_or("the server told no store")?;
-        let host = Host::builder().location_store(store);
-        let host = host.mesh(MESH, |mesh| mesh.listen(ANY_PORT).object_client().connect(endpoint)).start().await?;
-        let mut caller = SpotCaller { cell: schema::cell_spots(&host).of(ID), _host: Arc::new(host) };
+        SpotCaller::connected(calling(store, endpoint).start().await?).await
+    }
+}
+
+/// A host that has no Spots itself.
+fn calling(store: impl Into<StoreSource>, endpoint: &str) -> HostBuilder {
+    let host = Host::builder().location_store(store);
+    host.mesh(MESH, |mesh| mesh.listen(ANY_PORT).object_client().connect(endpoint))
+}
+
+/// A host with the Spot and one that calls it, both in this process.
+pub async fn pair() -> Result<(Host, SpotCaller), Failure> {
+    let store = MemoryStore::new();
+    // The system's clock is asked in a way that valgrind does not know.
+    let host = spots::listening(store.clone(), ANY_PORT).boot_clock(BootClock::of_tokio()).start().await?;
+    schema::cell_spots(&host).get_or_create(ID, Nothing::default()).await?;
+    let endpoint = host.listener(ListenerKind::RouteMesh, MESH)?.endpoint.to_string();
+    let caller = calling(store, &endpoint).boot_clock(BootClock::of_tokio()).start().await?;
+    Ok((host, SpotCaller::connected(caller).await?))
+}
+
+#[derive(Clone)]
+pub struct SpotCaller {
+    cell: CellSpotClient,
+    /// The host lives as long as one caller does.
+    _host: Arc<Host>,
+}
+
+impl SpotCaller {
+    /// A caller whose first request has been answered.
+    async fn connected(host: Host) -> Result<Self, Failure> {
+        let mut caller = Self { cell: schema::cell_spots(&host).of(ID), _host: Arc::new(host) };
         let begin = Instant::now();
         loop {
             match caller.call(b"hello").await {
@@ -45,13 +75,6 @@ impl Peer for Spot {
             }
         }
     }
-}
-
-#[derive(Clone)]
-pub struct SpotCaller {
-    cell: CellSpotClient,
-    /// The host lives as long as one caller does.
-    _host: Arc<Host>,
 }
 
 impl Caller for SpotCaller {

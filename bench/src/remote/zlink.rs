@@ -44,6 +44,11 @@ async fn client_server_caller(address: &str) -> Result<ZlinkCaller, Failure> {
     ZlinkCaller::connected(host).await
 }
 
+async fn mesh_host() -> Result<Host, Failure> {
+    let server = schema::echo_server(Service::default());
+    Ok(Host::builder().mesh(MESH, |mesh| mesh.listen(ANY_PORT).serve(server)).start().await?)
+}
+
 /// Over a ClientServer channel: one lane.
 pub struct ClientServer;
 
@@ -70,8 +75,7 @@ impl Peer for Mesh {
     type Caller = ZlinkCaller;
 
     async fn serve(tell: impl FnOnce(String) + Send) -> Result<(), Failure> {
-        let server = schema::echo_server(Service::default());
-        let host = Host::builder().mesh(MESH, |mesh| mesh.listen(ANY_PORT).serve(server)).start().await?;
+        let host = mesh_host().await?;
         tell(host.listener(ListenerKind::RouteMesh, MESH)?.endpoint.to_string());
         std::future::pending().await
     }
@@ -120,37 +124,18 @@ impl OneWay for ZlinkCaller {
     }
 }
 
-/// Client and server in one thread of one process, so that a tool can count every instruction of a request, or of a
-/// one-way send.
-pub fn in_process(part: &str, count: u64, tasks: u64) -> Result<(), Failure> {
-    let sends = match part {
-        "remote" => false,
-        "oneway" => true,
-        _ => return Err(format!("no part {part:?}").into()),
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let server = client_server_host().await?;
-        let address = server.listener(ListenerKind::ClientServer, ECHO.as_str())?.endpoint.to_string();
-        let caller = client_server_caller(&address).await?;
-        if sends {
-            return super::all_taken(&caller, count / tasks, tasks).await;
-        }
-        let payload = super::payload(64);
-        let tasks: Vec<_> = (0..tasks)
-            .map(|_| {
-                let mut caller = caller.clone();
-                tokio::spawn(async move {
-                    for _ in 0..count / tasks {
-                        caller.call(payload).await?;
-                    }
-                    Ok::<_, Failure>(())
-                })
-            })
-            .collect();
-        for task in tasks {
-            task.await??;
-        }
-        Ok(())
-    })
+/// Both sides of a ClientServer channel in this process.
+pub async fn client_server_pair() -> Result<(Host, ZlinkCaller), Failure> {
+    let server = client_server_host().await?;
+    let address = server.listener(ListenerKind::ClientServer, ECHO.as_str())?.endpoint.to_string();
+    let caller = client_server_caller(&address).await?;
+    Ok((server, caller))
+}
+
+/// Two nodes of a mesh in this process.
+pub async fn mesh_pair() -> Result<(Host, ZlinkCaller), Failure> {
+    let server = mesh_host().await?;
+    let address = server.listener(ListenerKind::RouteMesh, MESH)?.endpoint.to_string();
+    let caller = Mesh::connect(&address).await?;
+    Ok((server, caller))
 }

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
-use crate::execution::{Callback, Ended, Job, Mode, Owner, Scope, StateCell, StateTurn, Unit, Workers, YieldTurn};
+use crate::execution::{
+    Callback, Ended, Job, Mode, Owner, Resting, Scope, StateCell, StateTurn, States, Unit, Workers, YieldTurn,
+};
 use crate::permit::{Grant, HostPermits, Source};
 
 /// Owners of one host, all idle at first.
@@ -43,19 +45,25 @@ impl Job for Message {
 
     fn start(self, _: Instant) -> Option<StateTurn> {
         let scope = Scope::new(&self.to.owner, Mode::SpotWide.offers(Callback::Unit, false));
-        Some(StateTurn::new(&self.to.cell, scope, Check(self.number)))
+        Some(StateTurn::given(self.to, scope, false, Check(self.number)))
     }
 
     fn abandon(self) {}
 }
 
+impl States<Last> for Arc<Object> {
+    fn cell(&self) -> Option<&Resting<Last>> {
+        self.cell.cell()
+    }
+}
+
 /// A handler: it takes its turn's state and looks at the order.
 struct Check(u64);
 
-impl<'t> crate::execution::Handler<'t, Last> for Check {
+impl<'t> crate::execution::HandlerOf<'t, Last, Arc<Object>> for Check {
     type Running = std::future::Ready<Ended>;
 
-    fn begin(self, turn: &'t mut YieldTurn<'t, Last>) -> Self::Running {
+    fn begin(self, turn: &'t mut YieldTurn<'t, Last>, _: &'t Arc<Object>) -> Self::Running {
         let last = turn.state();
         if self.0 != last.0 + 1 {
             last.1.disordered.fetch_add(1, Ordering::Relaxed);

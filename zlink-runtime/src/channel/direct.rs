@@ -15,7 +15,8 @@ use crate::wire::RecordKind;
 
 use super::call::{Method, Parts, RequestCall, SendCall};
 use super::exchange::{Exchange, Step};
-use super::objects::{Found, Intent, SpotTo};
+use super::found::Found;
+use super::objects::{Intent, SpotTo};
 use super::outbound::{Caller, Outbound};
 use super::way::{Target, Way};
 

@@ -22,7 +22,7 @@ use crate::transport::{BoxFuture, Lane, Record, Refused};
 use crate::wire::{self, CallHead, OperationRef, To};
 
 use super::call::Method;
-use super::objects::Found;
+use super::found::Found;
 use super::outbound::Outbound;
 use super::own::{Claim, Kind, LOCAL, OwnPeer};
 use super::path::PathKind;
@@ -49,6 +49,8 @@ pub(super) struct Exchange {
     waiting: Option<Waiting>,
     /// From its submission, where somebody traces.
     traced: Option<Box<Traced>>,
+    /// Where the Spot is that it goes to.
+    found: Option<Found>,
     /// The version of the record of a Spot that it was sent by.
     sent_by: u64,
 }
@@ -56,7 +58,7 @@ pub(super) struct Exchange {
 enum Stage {
     Start,
     /// Waits for somebody to send to.
-    Route(BoxFuture<'static, Result<Route, Error>>),
+    Route(BoxFuture<'static, Result<Ways, Error>>),
     /// Waits for room. A link has a record only from the poll that finds room; the own node takes one by itself, as its
     /// claim tells.
     Room(BoxFuture<'static, Result<(), Refused>>, Option<Claim>),
@@ -68,16 +70,16 @@ enum Stage {
 enum Route {
     Link(Arc<PeerLink>),
     Own(Arc<OwnPeer>, Kind),
-    /// To a Spot over one of those.
-    Spot(Box<(Route, Found)>),
 }
+
+/// The same, and which Spot there.
+type Ways = (Route, Option<Found>);
 
 impl Route {
     fn is_own(&self) -> bool {
         match self {
             Route::Link(_) => false,
             Route::Own(..) => true,
-            Route::Spot(spot) => spot.0.is_own(),
         }
     }
 
@@ -85,7 +87,6 @@ impl Route {
         match self {
             Route::Link(peer) => peer.id(),
             Route::Own(..) => LOCAL,
-            Route::Spot(spot) => spot.0.id(),
         }
     }
 
@@ -93,7 +94,6 @@ impl Route {
         match self {
             Route::Link(peer) => peer.rid(),
             Route::Own(own, _) => own.rid(),
-            Route::Spot(spot) => spot.0.rid(),
         }
     }
 
@@ -101,7 +101,6 @@ impl Route {
         match self {
             Route::Link(peer) => peer.max_record(),
             Route::Own(own, _) => own.max_record(),
-            Route::Spot(spot) => spot.0.max_record(),
         }
     }
 
@@ -109,7 +108,6 @@ impl Route {
         match self {
             Route::Link(peer) => peer.try_send(Lane::Data, record),
             Route::Own(own, kind) => own.try_send(*kind, record),
-            Route::Spot(spot) => spot.0.try_send(record),
         }
     }
 
@@ -120,7 +118,6 @@ impl Route {
                 let (sending, claim) = own.send(*kind, record);
                 (sending, Some(claim))
             }
-            Route::Spot(spot) => spot.0.send(record),
         }
     }
 }
@@ -169,6 +166,7 @@ impl Exchange {
             stage: Stage::Start,
             waiting: None,
             traced: None,
+            found: None,
             sent_by: 0,
         }
     }
@@ -220,8 +218,9 @@ impl Exchange {
             Stage::Start => self.begin(cx),
             Stage::Route(finding) => match finding.as_mut().poll(cx) {
                 Poll::Pending => Step::Pending,
-                Poll::Ready(Ok(route)) => {
+                Poll::Ready(Ok((route, found))) => {
                     self.stage = Stage::Start;
+                    self.found = found;
                     let left = self.time_left();
                     Step::Submit(Ready::new(route, left))
                 }
@@ -332,7 +331,7 @@ impl Exchange {
     }
 
     /// Finds somebody without waiting; `None` where waiting may help.
-    fn route(&self) -> Result<Option<Route>, Error> {
+    fn route(&mut self) -> Result<Option<Route>, Error> {
         match &self.way.target {
             Target::Nowhere(error) => Err(error.clone()),
             // What the call ends with says more.
@@ -349,7 +348,13 @@ impl Exchange {
                     ),
                 )),
             },
-            Target::Spot(spot) => self.spot_route(spot),
+            Target::Spot(spot) => {
+                let Some((route, found)) = self.spot_route(spot)? else {
+                    return Ok(None);
+                };
+                self.found = Some(found);
+                Ok(Some(route))
+            }
             Target::Node(mesh, rid) | Target::Control(mesh, rid, _) if rid == mesh.own.rid() => {
                 Ok(Some(Route::Own(mesh.own.clone(), self.own_kind())))
             }
@@ -388,7 +393,7 @@ impl Exchange {
 
     /// Waits for somebody: for a server of a ClientServer channel as long as the call lasts, for the link of a known
     /// node one second.
-    fn find_route(&mut self, ended: Vec<LinkId>) -> BoxFuture<'static, Result<Route, Error>> {
+    fn find_route(&mut self, ended: Vec<LinkId>) -> BoxFuture<'static, Result<Ways, Error>> {
         let (outbound, in_turn) = (self.way.outbound.clone(), self.way.in_turn());
         let deadline = self.send_deadline();
         let (text, target) = (self.nobody_in_time(), self.way.target.clone());
@@ -432,7 +437,9 @@ impl Exchange {
                 biased;
                 // A handler may call while its host drains; from outside, nothing is submitted then.
                 () = outbound.refuses(in_turn) => Err(Outbound::shutting_down()),
-                found = found => found.unwrap_or_else(|| Err(Error::not_executed(kind, text))).map(Route::Link),
+                found = found => found
+                    .unwrap_or_else(|| Err(Error::not_executed(kind, text)))
+                    .map(|peer| (Route::Link(peer), None)),
             }
         })
     }
@@ -444,7 +451,7 @@ impl Exchange {
             return Step::Failed(too_large(payload.len(), PAYLOAD_BYTES).into());
         }
         let Ready { mut route, left } = ready;
-        if let Route::Spot(_) = &route
+        if self.found.is_some()
             && let Err(error) = self.note_spot(&route)
         {
             return Step::Failed(error.into());
@@ -504,7 +511,6 @@ impl Exchange {
     /// for permits may be what keeps the jobs that hold them from starting.
     fn would_wait_in_vain(&self, route: &Route) -> bool {
         match (route, self.way.send_timeout()) {
-            (Route::Spot(spot), _) => self.would_wait_in_vain(&spot.0),
             (Route::Own(own, Kind::Send), Some(limit)) => own.is_stalled(limit),
             _ => false,
         }
@@ -555,8 +561,10 @@ impl Exchange {
     /// The number under which that peer lists the operation, if it does.
     fn number_at(&self, route: &Route) -> Option<u32> {
         match route {
-            Route::Link(peer) => peer.operation(self.way.channel.as_ref(), self.method.packet(), self.method.hash()),
-            Route::Own(..) | Route::Spot(_) => None,
+            Route::Link(peer) if self.found.is_none() => {
+                peer.operation(self.way.channel.as_ref(), self.method.packet(), self.method.hash())
+            }
+            Route::Link(_) | Route::Own(..) => None,
         }
     }
 
@@ -569,11 +577,11 @@ impl Exchange {
             },
         };
         let request = request.map(|(key, left)| (key.to_wire(), left));
-        let to = match (&self.way.target, route) {
-            (Target::Spot(spot), Route::Spot(route)) => To::Spot {
-                target: route.1.target,
+        let to = match (&self.way.target, &self.found) {
+            (Target::Spot(spot), Some(found)) => To::Spot {
+                target: found.target,
                 id: spot.id.as_str(),
-                activation: route.1.activation.as_deref(),
+                activation: found.activation.as_deref(),
             },
             (Target::Control(_, _, kind), _) => To::Control(*kind),
             _ if self.way.channel.is_some() => To::Channel,

@@ -289,7 +289,7 @@ impl Inbound {
     }
 
     /// Hands on what is for Spots, or answers that there are none here.
-    fn for_objects(&self, from: Origin<'_>, record: Bytes, what: Arrived, permit: Permit, at: Instant) {
+    fn for_objects(&self, from: Origin<'_>, record: Bytes, what: Arrived<'_>, permit: Permit, at: Instant) {
         let correlation = match what {
             Arrived::Call(spot) => spot.call.correlation,
             Arrived::Control(control) => Some(control.correlation),
@@ -298,8 +298,8 @@ impl Inbound {
         let reply = correlation.map(|correlation| from.reply(correlation));
         match (self.outbound.objects(), &self.mesh) {
             (Some(objects), Some(mesh)) => objects.arrived(Arrival {
-                mesh: mesh.clone(),
-                source: from.rid().clone(),
+                mesh,
+                source: from.rid(),
                 record,
                 what,
                 reply,
@@ -313,7 +313,14 @@ impl Inbound {
         }
     }
 
-    pub(super) fn own_objects(&self, own: &Arc<OwnPeer>, record: Bytes, what: Arrived, permit: Permit, at: Instant) {
+    pub(super) fn own_objects(
+        &self,
+        own: &Arc<OwnPeer>,
+        record: Bytes,
+        what: Arrived<'_>,
+        permit: Permit,
+        at: Instant,
+    ) {
         self.for_objects(Origin::Own(own), record, what, permit, at);
     }
 

@@ -3,7 +3,9 @@
 //! It must not know what a Spot is, where it lives or how it is found.
 
 use std::any::Any;
+use std::cell::RefCell;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
@@ -12,13 +14,16 @@ use tokio::time::Instant;
 
 use crate::error::Error;
 use crate::id::{MeshName, Rid, SpotId, SpotType};
-use crate::message::codec::Carried;
+use crate::limit::WORKER_JOBS;
+use crate::mesh::PeerLink;
+use crate::message::codec::{Carried, Message};
 use crate::message::metadata::Metadata;
 use crate::permit::Permit;
 use crate::transport::BoxFuture;
-use crate::wire::{Control, Incoming, Publish, SpotCall, SpotTarget};
+use crate::wire::{Control, Incoming, Publish, SpotCall};
 
 use super::flow::Flow;
+use super::found::{Found, KnownSpot};
 use super::outbound::Outbound;
 use super::own::OwnPeer;
 use super::reply::ReplyTo;
@@ -26,8 +31,14 @@ use super::way::Way;
 
 /// Who knows the Spots of this process, and those that it has found elsewhere.
 pub(crate) trait Objects: Send + Sync {
-    /// Where that Spot is, as far as it is known without asking anybody.
-    fn known(&self, spot: &SpotTo) -> Option<Found>;
+    /// Where that Spot is, as far as it is known without asking anybody; and what says so, where that can be asked again.
+    fn known(&self, spot: &SpotTo) -> Option<(Found, Option<Arc<KnownSpot>>)>;
+
+    /// Whether what was known then is so still.
+    fn holds(&self, known: &KnownSpot) -> bool;
+
+    /// The same way for a call that may activate its Spot.
+    fn may_activate(&self, found: Found, intent: &Intent) -> Found;
 
     /// Finds it.
     fn find(self: Arc<Self>, spot: Arc<SpotTo>) -> BoxFuture<'static, Result<Found, Error>>;
@@ -45,7 +56,7 @@ pub(crate) trait Objects: Send + Sync {
     fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 
     /// Takes what came for a Spot. It must not block.
-    fn arrived(self: Arc<Self>, arrival: Arrival);
+    fn arrived(self: Arc<Self>, arrival: Arrival<'_>);
 }
 
 /// A call that may stay within this host.
@@ -57,7 +68,6 @@ pub(crate) struct Asked<'a> {
     pub(crate) hash: u64,
     /// Whether it waits for an answer.
     pub(crate) request: bool,
-    pub(crate) now: Instant,
 }
 
 /// A Spot of this host, for its calls.
@@ -95,6 +105,54 @@ pub(crate) struct OwnCall<C: ?Sized = dyn Carried> {
     pub(crate) message: C,
 }
 
+thread_local! {
+    /// Calls that have started on this thread, for the next that begin here.
+    static SPARES: RefCell<Vec<Box<OwnCall>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// At most so many are kept by a thread, as a worker runs at most before it lets those on who call;
+const SPARES_KEPT: usize = WORKER_JOBS as usize;
+/// each of at most so many bytes.
+const SPARE_BYTES: usize = 256;
+
+impl OwnCall {
+    /// A call, in the memory of one that has started on this thread, where that had the same kind of message.
+    #[inline]
+    pub(crate) fn boxed<M: Message>(call: OwnCall<Option<M>>) -> Box<Self> {
+        let spare = SPARES.try_with(|spares| spares.borrow_mut().pop()).ok().flatten();
+        if let Some(mut spare) = spare
+            && let Some(place) = spare.message.slot().downcast_mut::<Option<M>>()
+        {
+            *place = call.message;
+            spare.packet = call.packet;
+            spare.handler = call.handler;
+            spare.metadata = call.metadata;
+            spare.deadline = call.deadline;
+            spare.reply = call.reply;
+            spare.flow = call.flow;
+            spare.size = call.size;
+            return spare;
+        }
+        Box::new(call)
+    }
+
+    /// It has started: what it still holds is dropped, and its memory is for another.
+    #[inline]
+    pub(crate) fn recycle(mut self: Box<Self>) {
+        if self.message.is_taken() && size_of_val(&*self) <= SPARE_BYTES {
+            self.metadata = Metadata::new();
+            (self.reply, self.flow) = (None, None);
+            // Where the thread ends, it just goes.
+            let _ = SPARES.try_with(|spares| {
+                let mut spares = spares.borrow_mut();
+                if spares.len() < SPARES_KEPT {
+                    spares.push(self);
+                }
+            });
+        }
+    }
+}
+
 impl<C: ?Sized> fmt::Debug for OwnCall<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "OwnCall({})", self.packet)
@@ -115,10 +173,23 @@ pub(crate) struct SpotTo {
     pub(crate) intent: Option<Intent>,
     /// Where it is, where that is not to be asked.
     pub(crate) fixed: Option<Found>,
-    /// The last of this ID that was found to be of this host.
-    here: RwLock<Option<Weak<dyn Here>>>,
+    /// The first of this ID that was found to be of this host; asked without a lock.
+    first: OnceLock<Weak<dyn Here>>,
+    /// The last one, where that is another.
+    last: RwLock<Option<Weak<dyn Here>>>,
+    /// Whether the last call found it to be another host's.
+    is_elsewhere: AtomicBool,
+    /// And where.
+    elsewhere: RwLock<Option<Elsewhere>>,
     /// The same way for calls that may activate it, in whatever mesh, once there was one.
     pub(super) activating: OnceLock<Arc<Way>>,
+}
+
+/// A Spot of another host, and the link that leads there.
+#[derive(Debug)]
+struct Elsewhere {
+    known: Arc<KnownSpot>,
+    link: Weak<PeerLink>,
 }
 
 /// How a Spot comes to be if it is not there.
@@ -135,24 +206,40 @@ impl SpotTo {
             id,
             intent,
             fixed: None,
-            here: RwLock::default(),
+            first: OnceLock::new(),
+            last: RwLock::default(),
+            is_elsewhere: AtomicBool::new(false),
+            elsewhere: RwLock::default(),
             activating: OnceLock::new(),
         }
     }
 
     /// Where it is of this host, and plain to be called.
+    #[inline]
     pub(super) fn here(&self, outbound: &Outbound, asked: &Asked<'_>) -> Option<(Arc<dyn Here>, u32)> {
-        let last = self.here.read().as_ref().and_then(Weak::upgrade);
-        if let Some(here) = last
-            && let Some(handler) = here.is_for(asked)
-        {
-            return Some((here, handler));
+        self.known_here(asked).or_else(|| self.look_here(outbound, asked))
+    }
+
+    #[inline]
+    fn known_here(&self, asked: &Asked<'_>) -> Option<(Arc<dyn Here>, u32)> {
+        let known = |here: &Weak<dyn Here>| {
+            let here = here.upgrade()?;
+            let handler = here.is_for(asked)?;
+            Some((here, handler))
+        };
+        let first = self.first.get()?;
+        known(first).or_else(|| self.last.read().as_ref().and_then(known))
+    }
+
+    /// The same, after a look at what this host has.
+    #[cold]
+    fn look_here(&self, outbound: &Outbound, asked: &Asked<'_>) -> Option<(Arc<dyn Here>, u32)> {
+        let found = outbound.objects()?.here(asked)?;
+        let here = Arc::downgrade(&found.0);
+        if let Err(here) = self.first.set(here) {
+            *self.last.write() = Some(here);
         }
-        let found = outbound.objects()?.here(asked);
-        if let Some((here, _)) = &found {
-            *self.here.write() = Some(Arc::downgrade(here));
-        }
-        found
+        Some(found)
     }
 
     /// One that is there, and not to be looked for.
@@ -162,28 +249,45 @@ impl SpotTo {
             ..Self::new(id, None)
         }
     }
-}
 
-/// Where a call to a Spot goes.
-#[derive(Clone, Debug)]
-pub(crate) struct Found {
-    pub(crate) mesh: MeshName,
-    pub(crate) node: Rid,
-    /// Which owner is meant; all 0 where it has none yet.
-    pub(crate) target: SpotTarget,
-    /// Of the record that says so; 0 where there is none.
-    pub(crate) version: u64,
-    /// An encoded `SpotActivation`, where there is no Spot yet.
-    pub(crate) activation: Option<Bytes>,
+    /// Whether the last call found it to be another host's. Whether that is so still, the next one asks.
+    #[inline]
+    pub(super) fn is_elsewhere(&self) -> bool {
+        self.is_elsewhere.load(Ordering::Relaxed)
+    }
+
+    /// The way that the last call took to another host, if that is the way still.
+    #[inline]
+    pub(super) fn elsewhere(&self, objects: &dyn Objects) -> Option<(Arc<PeerLink>, Found)> {
+        if !self.is_elsewhere() {
+            return None;
+        }
+        let elsewhere = self.elsewhere.read();
+        let Elsewhere { known, link } = elsewhere.as_ref()?;
+        let link = link.upgrade().filter(|link| link.is_used())?;
+        objects.holds(known).then(|| (link, Found::known(known)))
+    }
+
+    /// It was found there, or not elsewhere.
+    pub(super) fn is_found(&self, elsewhere: Option<(Arc<KnownSpot>, &Arc<PeerLink>)>) {
+        let is_elsewhere = elsewhere.is_some();
+        if let Some((known, link)) = elsewhere {
+            let link = Arc::downgrade(link);
+            *self.elsewhere.write() = Some(Elsewhere { known, link });
+        }
+        if self.is_elsewhere() != is_elsewhere {
+            self.is_elsewhere.store(is_elsewhere, Ordering::Relaxed);
+        }
+    }
 }
 
 /// Something for Spots, as it came in.
-pub(crate) struct Arrival {
+pub(crate) struct Arrival<'a> {
     /// Over which mesh.
-    pub(crate) mesh: MeshName,
-    pub(crate) source: Rid,
+    pub(crate) mesh: &'a MeshName,
+    pub(crate) source: &'a Rid,
     pub(crate) record: Bytes,
-    pub(crate) what: Arrived,
+    pub(crate) what: Arrived<'a>,
     /// Of a request.
     pub(crate) reply: Option<ReplyTo>,
     pub(crate) permit: Permit,
@@ -193,25 +297,25 @@ pub(crate) struct Arrival {
 
 /// What came in.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Arrived {
-    Call(SpotCall),
-    Control(Control),
-    Publish(Publish),
+pub(crate) enum Arrived<'a> {
+    Call(&'a SpotCall),
+    Control(&'a Control),
+    Publish(&'a Publish),
 }
 
-impl Arrived {
+impl<'a> Arrived<'a> {
     /// What of a record is for Spots.
-    pub(super) fn of(incoming: &Incoming) -> Option<Self> {
+    pub(super) fn of(incoming: &'a Incoming) -> Option<Self> {
         match incoming {
-            Incoming::Spot(call) => Some(Self::Call(*call)),
-            Incoming::Control(control) => Some(Self::Control(*control)),
-            Incoming::Publish(publish) => Some(Self::Publish(*publish)),
+            Incoming::Spot(call) => Some(Self::Call(call)),
+            Incoming::Control(control) => Some(Self::Control(control)),
+            Incoming::Publish(publish) => Some(Self::Publish(publish)),
             _ => None,
         }
     }
 }
 
-impl fmt::Debug for Arrival {
+impl fmt::Debug for Arrival<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Arrival")
             .field("what", &self.what)

@@ -111,9 +111,9 @@ impl OwnPeer {
         self.max_record.saturating_sub(head).min(PAYLOAD_BYTES)
     }
 
-    /// A permit, where one is free and nobody waits.
-    pub(super) fn try_take(&self, kind: Kind) -> Option<Permit> {
-        self.lines.try_take(kind)
+    /// A permit for what goes into an owner's queue next, where one is free and nobody waits.
+    pub(super) fn try_queued(&self, kind: Kind) -> Option<Permit> {
+        self.lines.try_queued(kind)
     }
 
     /// Ends a request of this host with its reply, as the value that it is.

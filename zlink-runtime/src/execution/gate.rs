@@ -147,11 +147,11 @@ impl<J: Job> Inner<J> {
         // In turns, so that turns that wake themselves and jobs that flood in cannot starve each other.
         let woken_first = state.woken_first;
         state.woken_first = !woken_first;
-        if woken_first && let Some(place) = state.woken.pop_front() {
+        if woken_first && let Some(place) = state.next_woken() {
             return state.go_on(place, &mut held.hand);
         }
         if state.holders < self.turns {
-            if let Some(place) = state.doomed.pop() {
+            if let Some(place) = state.next_doomed() {
                 state.holders += 1;
                 return state.go_on(place, &mut held.hand);
             }
@@ -160,7 +160,7 @@ impl<J: Job> Inner<J> {
                 return next;
             }
         }
-        match state.woken.pop_front() {
+        match state.next_woken() {
             Some(place) => state.go_on(place, &mut held.hand),
             None => Next::Leave,
         }

@@ -136,12 +136,12 @@ impl<J: Job> Owner<J> {
         }
         let mut permit = Some(permit);
         let given_back = if queue.phase() == Phase::Holding {
-            let (records, bytes) = state.held;
+            let (records, bytes) = state.held();
             let held = (records + 1, bytes + job.size());
             if held.0 > HOLD_RECORDS || held.1 > HOLD_BYTES {
                 return Err(rejected(state, ErrorKind::CapacityExceeded, job, permit));
             }
-            state.held = held;
+            state.set_held(held);
             permit.take()
         } else {
             None
@@ -250,7 +250,7 @@ impl<J: Job> Owner<J> {
         for (at, stand) in standing {
             match stand {
                 Stand::Running => {}
-                Stand::Yielded | Stand::Resuming => state.doomed.push(at),
+                Stand::Yielded | Stand::Resuming => state.doom(at),
                 Stand::Holding => held.extend(state.take_held(at).map(|turn| (at, turn))),
             }
         }

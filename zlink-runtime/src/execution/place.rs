@@ -30,6 +30,8 @@ pub(super) struct Place<J: Job> {
     /// Woken, and not noticed yet.
     pub(super) woken: bool,
     pub(super) used: bool,
+    /// The next place that is free, while this one is.
+    next: u32,
 }
 
 /// A place and its waker, in a worker's hand from one turn to the next.
@@ -55,14 +57,20 @@ impl<J: Job> Hand<J> {
 
 pub(super) struct Places<J: Job> {
     places: Vec<Place<J>>,
-    free: Vec<u32>,
+    /// The first that is free, and how many are.
+    free: u32,
+    unused: u32,
 }
+
+/// No place.
+const NONE: u32 = u32::MAX;
 
 impl<J: Job> Places<J> {
     pub(super) const fn new() -> Self {
         Self {
             places: Vec::new(),
-            free: Vec::new(),
+            free: NONE,
+            unused: 0,
         }
     }
 
@@ -72,7 +80,9 @@ impl<J: Job> Places<J> {
 
     /// A free place.
     pub(super) fn take(&mut self, gate: &Arc<Inner<J>>) -> Hand<J> {
-        if let Some(place) = self.free.pop().and_then(|at| self.places.get(at as usize)) {
+        if let Some(place) = self.places.get(self.free as usize) {
+            self.free = place.next;
+            self.unused -= 1;
             return Hand::new(place.slot.clone());
         }
         let slot = Arc::new(Slot::new(Arc::downgrade(gate), index(self.places.len())));
@@ -82,6 +92,7 @@ impl<J: Job> Places<J> {
             stand: Stand::Running,
             woken: false,
             used: false,
+            next: NONE,
         });
         Hand::new(slot)
     }
@@ -93,7 +104,7 @@ impl<J: Job> Places<J> {
             place.stand = Stand::Running;
             place.woken = false;
             place.slot = Arc::new(Slot::new(place.slot.gate().clone(), at));
-            self.free.push(at);
+            self.put_back(at);
         }
     }
 
@@ -115,7 +126,11 @@ impl<J: Job> Places<J> {
     }
 
     pub(super) fn put_back(&mut self, at: u32) {
-        self.free.push(at);
+        if let Some(place) = self.places.get_mut(at as usize) {
+            place.next = self.free;
+            self.free = at;
+            self.unused += 1;
+        }
     }
 
     /// The places of the turns of one owner.
@@ -127,7 +142,7 @@ impl<J: Job> Places<J> {
 
     /// Gives the memory back where no turn is under way.
     pub(super) fn shrink(&mut self) {
-        if self.free.len() == self.places.len() {
+        if self.unused as usize == self.places.len() {
             *self = Self::new();
         }
     }

@@ -55,7 +55,8 @@ pub(super) struct Queue<J: Job> {
     pub(super) panicked: u32,
     pub(super) admitted: u64,
     application: VecDeque<Entry<J>>,
-    lifecycle: VecDeque<J>,
+    #[expect(clippy::box_collection, reason = "an idle owner keeps one word for it, not four")]
+    lifecycle: Option<Box<VecDeque<J>>>,
     /// Records that a source relayed from before its boundary.
     #[expect(clippy::box_collection, reason = "an idle owner keeps one word for it, not three")]
     relayed: Option<Box<Vec<J>>>,
@@ -90,7 +91,7 @@ impl<J: Job> Queue<J> {
             panicked: 0,
             admitted: 0,
             application: VecDeque::new(),
-            lifecycle: VecDeque::new(),
+            lifecycle: None,
             relayed: None,
             keeper: None,
         }
@@ -132,17 +133,23 @@ impl<J: Job> Queue<J> {
         self.relayed.take().map_or_else(Vec::new, |relayed| *relayed)
     }
 
+    /// How much lifecycle work waits.
+    #[inline]
+    fn controls(&self) -> usize {
+        self.lifecycle.as_ref().map_or(0, |lifecycle| lifecycle.len())
+    }
+
     fn relayed(&self) -> usize {
         self.relayed.as_ref().map_or(0, |relayed| relayed.len())
     }
 
     /// Adds lifecycle work, unless there is too much of it.
     pub(super) fn push_lifecycle(&mut self, job: J, limit: usize) -> Result<(), J> {
-        if self.lifecycle.len() >= limit {
+        if self.controls() >= limit {
             return Err(job);
         }
         self.admitted += 1;
-        self.lifecycle.push_back(job);
+        self.lifecycle.get_or_insert_default().push_back(job);
         Ok(())
     }
 
@@ -166,7 +173,7 @@ impl<J: Job> Queue<J> {
             return lane == Lane::Application && self.resume.is_some();
         }
         match lane {
-            Lane::Lifecycle => !self.lifecycle.is_empty(),
+            Lane::Lifecycle => self.controls() > 0,
             Lane::Application => match self.application.front() {
                 None => false,
                 Some(Entry::Work(_, Some(_))) if self.phase == Phase::Open => true,
@@ -182,7 +189,7 @@ impl<J: Job> Queue<J> {
             return Some(Taken::Resume(after.get() - 1));
         }
         match lane {
-            Lane::Lifecycle => *work = Some(Entry::Work(self.lifecycle.pop_front()?, None)),
+            Lane::Lifecycle => *work = Some(Entry::Work(self.lifecycle.as_mut()?.pop_front()?, None)),
             Lane::Application => match self.application.front() {
                 Some(Entry::Work(_, Some(_))) if self.phase == Phase::Open => {
                     // Nothing is in there, and where the compiler sees that, it drops nothing and moves once.
@@ -213,7 +220,7 @@ impl<J: Job> Queue<J> {
     pub(super) fn has(&self, lane: Lane) -> bool {
         match lane {
             Lane::Application => !self.application.is_empty() || self.resume.is_some(),
-            Lane::Lifecycle => !self.lifecycle.is_empty(),
+            Lane::Lifecycle => self.controls() > 0,
         }
     }
 
@@ -282,11 +289,11 @@ impl<J: Job> Queue<J> {
     /// Jobs that have not started.
     pub(super) fn waiting(&self) -> usize {
         let others = self.resumes as usize + usize::from(self.barrier);
-        self.application.len() - others.min(self.application.len()) + self.lifecycle.len() + self.relayed()
+        self.application.len() - others.min(self.application.len()) + self.controls() + self.relayed()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.application.is_empty() && self.lifecycle.is_empty() && self.relayed() == 0
+        self.application.is_empty() && self.controls() == 0 && self.relayed() == 0
     }
 
     /// Whether no turn is under way, no lifecycle work waits and no barrier stands: from a seal on it stays so.
@@ -296,7 +303,7 @@ impl<J: Job> Queue<J> {
 
     /// The same, for whom the barrier is.
     pub(super) fn is_quiet(&self) -> bool {
-        self.active == 0 && self.lifecycle.is_empty()
+        self.active == 0 && self.controls() == 0
     }
 
     /// Whether what is asked of an owner that ends or moves may have come about: all has ended, or is at the boundary. Whether
@@ -305,9 +312,10 @@ impl<J: Job> Queue<J> {
         self.is_quiet() && (self.phase != Phase::Open || self.closed.is_some() && self.is_empty())
     }
 
-    /// Whether it is closed and all of it has ended.
+    /// Whether it is closed and all of it has ended. What moves may come back until the move is over.
     pub(super) fn is_drained(&self) -> bool {
-        self.closed.is_some() && self.active == 0 && self.is_empty()
+        let moves = self.phase != Phase::Open && !self.stopped;
+        self.closed.is_some() && !moves && self.active == 0 && self.is_empty()
     }
 
     pub(super) fn is_barred(&self) -> bool {
@@ -352,7 +360,8 @@ impl<J: Job> Queue<J> {
     /// Takes out all that has not started: it will not.
     pub(super) fn clear(&mut self) -> Vec<(J, Option<Permit>)> {
         let mut jobs = self.take_jobs();
-        jobs.extend(self.lifecycle.drain(..).map(|job| (job, None)));
+        let controls = self.lifecycle.take().into_iter().flat_map(|lifecycle| *lifecycle);
+        jobs.extend(controls.map(|job| (job, None)));
         jobs.extend(self.take_relayed().into_iter().map(|job| (job, None)));
         self.application.clear();
         self.resumes = 0;
@@ -365,8 +374,8 @@ impl<J: Job> Queue<J> {
         if self.application.is_empty() {
             self.application = VecDeque::new();
         }
-        if self.lifecycle.is_empty() {
-            self.lifecycle = VecDeque::new();
+        if self.controls() == 0 {
+            self.lifecycle = None;
         }
     }
 }

@@ -123,7 +123,7 @@ impl<J: Job> Seal<J> {
     /// Takes out what was held since, owner by owner. More may come.
     pub(crate) fn take_held(&self) -> Vec<Vec<J>> {
         let mut state = lock(&self.gate.state);
-        state.held = (0, 0);
+        state.set_held((0, 0));
         let taken = self.owners.iter().map(|owner| match owner.queue(&mut state) {
             Some(queue) => queue.take_jobs(),
             None => Vec::new(),
@@ -164,13 +164,19 @@ impl<J: Job> Seal<J> {
     pub(crate) fn depart(mut self, kind: ErrorKind) -> Vec<Vec<J>> {
         self.over = true;
         let mut state = lock(&self.gate.state);
-        for owner in &self.owners {
-            if let Some(queue) = owner.queue(&mut state) {
+        state.set_held((0, 0));
+        let taken = self.owners.iter().map(|owner| match owner.queue(&mut state) {
+            Some(queue) => {
                 queue.closed.get_or_insert(kind);
+                queue.open();
+                queue.take_jobs()
             }
-        }
-        drop(state);
-        self.take_held()
+            None => Vec::new(),
+        });
+        let taken: Vec<_> = taken.collect();
+        let waits = self.owners.iter().flat_map(|owner| state.waits(owner.at)).collect();
+        self.gate.leave(state, waits);
+        taken.into_iter().map(without_permits).collect()
     }
 }
 
@@ -225,7 +231,7 @@ fn open<J: Job>(gate: &Arc<Inner<J>>, owners: &[Owner<J>], saved: Vec<Vec<J>>, f
         }
         state.line_up(owner.at);
     }
-    state.held = (0, 0);
+    state.set_held((0, 0));
     let waits = owners.iter().flat_map(|owner| state.waits(owner.at)).collect();
     gate.leave(state, waits);
 }
@@ -246,11 +252,11 @@ impl<J: Job> Arrival<J> {
     pub(crate) fn relay(&self, to: usize, job: J) -> Result<(), J> {
         let Some(owner) = self.0.get(to) else { return Err(job) };
         let mut state = lock(&owner.gate.state);
-        let held = (state.held.0 + 1, state.held.1 + job.size());
+        let held = (state.held().0 + 1, state.held().1 + job.size());
         match owner.queue(&mut state).filter(|queue| queue.phase() == Phase::Holding) {
             Some(queue) if held.0 <= HOLD_RECORDS && held.1 <= HOLD_BYTES => {
                 queue.push_relayed(job);
-                state.held = held;
+                state.set_held(held);
                 Ok(())
             }
             _ => Err(job),

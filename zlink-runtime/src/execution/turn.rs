@@ -4,7 +4,6 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::{Abandoned, Turn};
@@ -13,10 +12,11 @@ mod scope;
 mod state;
 mod yielding;
 
+use scope::Turning;
 #[cfg(test)]
 pub(crate) use scope::may_begin;
 pub(crate) use scope::{Scope, may_wait_for};
-pub(crate) use state::{OwnTurn, StateCell};
+pub(crate) use state::{OwnTurn, Resting, StateCell, States};
 pub use yielding::{YieldFor, YieldTurn, Yields};
 
 /// How a handler came to its end.
@@ -49,36 +49,94 @@ where
     }
 }
 
+/// The same over what it is given with its turn, where that knows the cell of its state.
+pub(crate) trait HandlerOf<'t, S: Send + 'static, C: 't>: Send + 'static {
+    /// The handler at work.
+    type Running: Future<Output = Ended> + Send + 't;
+
+    /// Begins it; nothing of it has run until its first poll.
+    fn begin(self, turn: &'t mut YieldTurn<'t, S>, given: &'t C) -> Self::Running;
+}
+
+impl<'t, S: Send + 'static, C: 't, F, R> HandlerOf<'t, S, C> for F
+where
+    F: FnOnce(&'t mut YieldTurn<'t, S>, &'t C) -> R + Send + 'static,
+    R: Future<Output = Ended> + Send + 't,
+{
+    type Running = R;
+
+    fn begin(self, turn: &'t mut YieldTurn<'t, S>, given: &'t C) -> R {
+        self(turn, given)
+    }
+}
+
+/// A handler that is given nothing else.
+struct Alone<H>(H);
+
+impl<'t, S: Send + 'static, C: 't, H: Handler<'t, S>> HandlerOf<'t, S, C> for Alone<H> {
+    type Running = H::Running;
+
+    fn begin(self, turn: &'t mut YieldTurn<'t, S>, _: &'t C) -> H::Running {
+        self.0.begin(turn)
+    }
+}
+
+/// Knows no cell: there is no state.
+struct Stateless;
+
+impl States<()> for Stateless {
+    fn cell(&self) -> Option<&Resting<()>> {
+        None
+    }
+}
+
 /// A turn over a state, for its gate to poll.
 pub(crate) struct StateTurn {
     /// Elsewhere only while it is polled.
-    scope: Option<Arc<Scope>>,
+    turning: Option<Turning>,
     running: Option<Pin<Box<dyn Future<Output = Ended> + Send>>>,
 }
 
 impl StateTurn {
     /// The turn in which `handler` runs. It takes the state out of its cell with its first poll, under its gate, and
     /// brings it back with its end.
-    pub(crate) fn new<S, H>(cell: &StateCell<S>, scope: Arc<Scope>, handler: H) -> Self
+    #[cfg(test)]
+    pub(crate) fn new<S, H>(cell: &StateCell<S>, scope: Scope, handler: H) -> Self
     where
         S: Send + 'static,
         H: for<'t> Handler<'t, S>,
     {
-        let (cell, own) = (cell.clone(), scope.clone());
+        Self::given(cell.clone(), scope, true, Alone(handler))
+    }
+
+    /// A turn without a state, which cannot be given back.
+    pub(crate) fn stateless<H: for<'t> Handler<'t, ()>>(scope: Scope, handler: H) -> Self {
+        Self::given(Stateless, scope, false, Alone(handler))
+    }
+
+    /// A turn in which the handler is given something that knows the cell of its state. `yields` is whether it may give its turn back.
+    pub(crate) fn given<S, C, H>(given: C, scope: Scope, yields: bool, handler: H) -> Self
+    where
+        S: Send + 'static,
+        C: States<S> + 'static,
+        H: for<'t> HandlerOf<'t, S, C>,
+    {
+        let mut turning = Turning::new(scope);
+        let live = yields.then(|| turning.live());
         let running = async move {
-            let mut own = OwnTurn::begin(cell, own);
+            let mut own = OwnTurn::begin(&given, live);
             let mut turn = YieldTurn::new(&mut own);
-            handler.begin(&mut turn).await
+            handler.begin(&mut turn, &given).await
         };
         Self {
-            scope: Some(scope),
+            turning: Some(turning),
             running: Some(Box::pin(running)),
         }
     }
 
-    fn end(&self, ended: Ended) {
-        if let Some(scope) = &self.scope {
-            scope.end(ended);
+    fn end(&mut self, ended: Ended) {
+        if let Some(turning) = self.turning.take() {
+            turning.end(ended);
         }
     }
 }
@@ -86,7 +144,7 @@ impl StateTurn {
 impl Turn for StateTurn {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let running = &mut self.running;
-        let poll = Scope::enter(&mut self.scope, || {
+        let poll = Turning::enter(&mut self.turning, || {
             let poll = running.as_mut().map(|handler| handler.as_mut().poll(cx));
             if matches!(poll, Some(Poll::Ready(_))) {
                 *running = None;
@@ -98,19 +156,16 @@ impl Turn for StateTurn {
             Some(Poll::Ready(ended)) => self.end(ended),
             None => {}
         }
-        if let Some(scope) = self.scope.take() {
-            scope.recycle();
-        }
         Poll::Ready(())
     }
 
     fn has_yielded(&self) -> bool {
-        self.scope.as_ref().is_some_and(|scope| scope.has_yielded())
+        self.turning.as_ref().is_some_and(Turning::has_yielded)
     }
 
     fn abandon(mut self, _: Abandoned) {
         let running = &mut self.running;
-        Scope::enter(&mut self.scope, || *running = None);
+        Turning::enter(&mut self.turning, || *running = None);
         self.end(Ended::Badly);
     }
 }
@@ -118,7 +173,7 @@ impl Turn for StateTurn {
 impl fmt::Debug for StateTurn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StateTurn")
-            .field("scope", &self.scope)
+            .field("turning", &self.turning)
             .finish_non_exhaustive()
     }
 }

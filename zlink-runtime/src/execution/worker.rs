@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::gate::Ready;
 use super::watchdog::Watchdog;
 use crate::clock;
-use crate::limit::{OWNER_JOBS, OWNER_TIME};
+use crate::limit::{OWNER_JOBS, OWNER_TIME, WORKER_JOBS};
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Mutex, lock};
 
@@ -196,7 +196,7 @@ impl<'a> Budget<'a> {
     /// The next owner begins; `false` where the runtime's other tasks come first.
     fn next_owner(&mut self) -> bool {
         self.owner = 0;
-        !self.spent && self.jobs < OWNER_JOBS
+        !self.spent && self.jobs < WORKER_JOBS
     }
 
     /// No turn is polled from here on.

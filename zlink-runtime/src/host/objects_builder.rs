@@ -206,6 +206,7 @@ impl ObjectServerBuilder {
             idle_timeout: self.idle_timeout,
             filters: self.filters.into(),
             own: std::sync::OnceLock::new(),
+            place: std::sync::OnceLock::new(),
         }
     }
 }

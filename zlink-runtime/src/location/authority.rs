@@ -31,6 +31,7 @@ pub(crate) use orphans::Orphans;
 pub(crate) use query::{Filter, Listed};
 pub(crate) use reader::Reader;
 pub(crate) use record::{CreationOutcome, Ended, OperationId, Reserve, SpotRecord, SpotState, Terminal};
+pub(crate) use standing::Admission;
 
 use change::Change;
 use writer::{Done, Shared, Writer};

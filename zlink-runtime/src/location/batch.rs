@@ -1,9 +1,10 @@
 //! Conditional batches, valid once made.
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use bytes::Bytes;
+
+use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use crate::error::ArgumentError;
 use crate::limit::{BATCH_BYTES, BATCH_KEYS, STORE_RETENTION, STORE_VALUE_BYTES};
@@ -103,11 +104,13 @@ impl Batch {
         if self.conditions.len() > BATCH_KEYS || self.mutations.len() > BATCH_KEYS {
             return Some(format!("has more than {BATCH_KEYS} keys"));
         }
-        let mut keys = HashSet::with_capacity(self.mutations.len());
+        // Whoever chooses names so that they meet in one place gains nothing: there are few.
+        let set = |count| FxHashSet::with_capacity_and_hasher(count, FxBuildHasher);
+        let mut keys = set(self.mutations.len() + self.conditions.len());
         if let Some(twice) = self.mutations.iter().find(|mutation| !keys.insert(mutation.key())) {
             return Some(format!("changes the key {:?} twice", twice.key()));
         }
-        let mut conditions = HashSet::with_capacity(self.conditions.len());
+        let mut conditions = set(self.conditions.len());
         if let Some(twice) = self.conditions.iter().find(|one| !conditions.insert(one.key())) {
             return Some(format!("has two conditions on the key {:?}", twice.key()));
         }

@@ -32,6 +32,10 @@ impl OwnerId {
         bytes.try_into().ok().map(Self)
     }
 
+    pub(crate) fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+
     pub(crate) fn to_wire(self) -> Vec<u8> {
         self.0.to_vec()
     }
@@ -77,7 +81,9 @@ impl OwnerId {
 
     /// The entry of `authority` in that index.
     pub(super) fn index_key(self, authority: &Key) -> Key {
-        key(format!("r/{self}/{authority}"))
+        let mut digits = [0; uuid::fmt::Simple::LENGTH];
+        let digits = uuid::Uuid::from_bytes(self.0).simple().encode_lower(&mut digits);
+        key(["r/", digits, "/", authority.as_str()].concat())
     }
 
     /// What every key of what was taken from it begins with.
@@ -149,8 +155,16 @@ pub(super) const SPOTS: &str = "s:";
 
 /// The authority of a Spot: at most 2 + 4 + 3 × 255 bytes.
 pub(crate) fn spot_key(id: &SpotId) -> Key {
-    let text = id.as_str();
-    key(format!("{SPOTS}{}:{}", text.len(), encoded(text.as_bytes())))
+    let id = id.as_str();
+    let mut text = String::with_capacity(SPOTS.len() + "255:".len() + id.len());
+    text.push_str(SPOTS);
+    // At most 255.
+    for unit in [100, 10, 1].into_iter().filter(|unit| id.len() >= *unit) {
+        text.push(char::from(b"0123456789"[id.len() / unit % 10]));
+    }
+    text.push(':');
+    encode(&mut text, id.as_bytes());
+    key(text)
 }
 
 /// How many Spots the node has.
@@ -190,8 +204,13 @@ fn key(text: String) -> Key {
 
 /// Letters, digits, `-`, `.`, `_` and `~` stay; every other byte becomes `%` and two uppercase hexadecimal digits.
 fn encoded(bytes: &[u8]) -> String {
-    let stays = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
     let mut text = String::with_capacity(bytes.len());
+    encode(&mut text, bytes);
+    text
+}
+
+fn encode(text: &mut String, bytes: &[u8]) {
+    let stays = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
     // Most names are one such run.
     for run in bytes.chunk_by(|one, next| stays(one) && stays(next)) {
         match (run, std::str::from_utf8(run)) {
@@ -202,13 +221,23 @@ fn encoded(bytes: &[u8]) -> String {
             }),
         }
     }
-    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_key_of_a_spot_says_how_long_its_id_is() {
+        for len in [1, 9, 10, 99, 100, 109, 255] {
+            let id = SpotId::new("a".repeat(len)).unwrap();
+            assert_eq!(spot_key(&id).as_str(), format!("s:{len}:{id}"));
+        }
+        let owner = OwnerId::new([0x0b; 16]);
+        let of = spot_key(&SpotId::new("a b").unwrap());
+        assert_eq!(owner.index_key(&of).as_str(), format!("r/{owner}/s:3:a%20b"));
+    }
 
     #[test]
     fn the_longest_names_have_keys() {

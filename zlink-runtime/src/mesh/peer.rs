@@ -27,6 +27,8 @@ pub(crate) struct PeerLink {
     /// Another link to the same peer is used now; this one only finishes what it carries.
     /// Since when.
     retiring: OnceLock<Instant>,
+    /// Nothing new is sent on it: another one is used, or it ends.
+    is_over: AtomicBool,
     retire_sent: AtomicBool,
     retire_received: AtomicBool,
     liveness: Mutex<Liveness>,
@@ -75,6 +77,7 @@ impl PeerLink {
             operations: std::mem::take(&mut info.operations),
             max_record,
             retiring: OnceLock::new(),
+            is_over: AtomicBool::new(false),
             retire_sent: AtomicBool::new(false),
             retire_received: AtomicBool::new(false),
             liveness: Mutex::new(Liveness::new(ready)),
@@ -143,6 +146,15 @@ impl PeerLink {
 
     pub(super) fn owed(&self) -> MutexGuard<'_, Owed> {
         self.owed.lock()
+    }
+
+    /// Whether it is still the one to use, once it was found to be.
+    pub(crate) fn is_used(&self) -> bool {
+        !self.is_over.load(Ordering::Acquire)
+    }
+
+    pub(super) fn is_used_no_more(&self) {
+        self.is_over.store(true, Ordering::Release);
     }
 
     pub(super) fn retire(&self) {

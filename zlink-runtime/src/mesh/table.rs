@@ -113,8 +113,10 @@ impl Table {
         }
         entry.info = info;
         entry.lost = None;
-        if !matches!(placed, Placed::Spare) {
-            entry.ready = Some(link.clone());
+        if !matches!(placed, Placed::Spare)
+            && let Some(before) = entry.ready.replace(link.clone())
+        {
+            before.is_used_no_more();
         }
         self.links.insert(link.id(), link.clone());
         placed
@@ -131,6 +133,7 @@ impl Table {
         }
         // Another one can only be there while it retires; it takes nothing new, and the intent dials again at once.
         entry.ready = None;
+        link.is_used_no_more();
         entry.lost = Some(now);
         self.bound_lost();
         true

@@ -147,11 +147,37 @@ impl Core {
         let Some((old, new, count)) = self.step(step) else {
             return self.try_slowly(wanted);
         };
+        self.follow(old, new, cap);
+        Some(Granted { count, lent: false })
+    }
+
+    /// One that counts as queued at once: what it is for goes straight into an owner's queue.
+    pub(super) fn try_queued(&self, for_turn: bool) -> Option<Granted> {
+        let cap = self.cap(0);
+        let step = |word: Word| {
+            let grant = if word.slow() {
+                None
+            } else {
+                word.grant(1, cap, &self.limits)
+            };
+            grant.map(|(next, _)| (next.queue(), ()))
+        };
+        let Some((old, new, ())) = self.step(step) else {
+            let granted = self.try_slowly(Wanted { count: 1, for_turn })?;
+            self.queue();
+            return Some(granted);
+        };
+        self.follow(old, new, cap);
+        Some(Granted { count: 1, lent: false })
+    }
+
+    /// What follows from a grant without a lock.
+    #[inline]
+    fn follow(&self, old: Word, new: Word, cap: u32) {
         if old.paused() != new.paused() || new.in_use() == cap {
             let mut wakes = Wakes::default();
             self.settle(&mut lock(&self.slow), &mut wakes);
         }
-        Some(Granted { count, lent: false })
     }
 
     fn try_slowly(&self, wanted: Wanted) -> Option<Granted> {

@@ -84,6 +84,28 @@ fn loom_each_who_waits_is_served_and_never_two_at_once() {
     });
 }
 
+/// A permit that comes back is for the one that waits, however soon another asks.
+///
+/// REQ: PM-34, PM-35
+#[test]
+fn loom_nobody_passes_who_waits() {
+    check(|| {
+        let (permits, other) = one_left();
+        let held = permits.source().try_acquire(1).unwrap();
+        let cx = &mut Context::from_waker(Waker::noop());
+        let (mut first, mut late) = (permits.source(), permits.source());
+        assert!(first.poll_acquire(cx, 1).is_pending());
+        let returning = thread::spawn(move || drop(held));
+        assert!(late.try_acquire(1).is_none());
+        assert!(late.poll_acquire(cx, 1).is_pending());
+        returning.join().unwrap();
+        assert!(first.poll_acquire(cx, 1).is_ready());
+        late.cancel();
+        drop(other);
+        at_rest(&permits);
+    });
+}
+
 /// REQ: PM-27
 #[test]
 fn loom_a_wait_given_up_during_the_grant_leaves_nothing() {

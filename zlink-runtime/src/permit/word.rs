@@ -55,6 +55,11 @@ impl Word {
         Some((Self(next | paused), count))
     }
 
+    /// One of those in use is queued.
+    pub(super) const fn queue(self) -> Self {
+        Self(self.0 + Self::ONE_QUEUED)
+    }
+
     /// Takes back `count`, of which `queued` were queued.
     pub(super) fn give_back(self, count: u32, queued: u32, limits: &PermitLimits) -> Self {
         let next = self.0 - u64::from(count) - u64::from(queued) * Self::ONE_QUEUED;

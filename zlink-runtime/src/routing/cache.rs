@@ -1,39 +1,104 @@
 //! Where objects were found last, for a while: found routes only, never that there is none. Pure: it is told the time.
 //!
-//! It must not know how a route is found, nor what it leads to.
+//! A route is shared with those that have used it: they ask it, and need no look here, as long as it holds. It must not know
+//! how a route is found, nor what it leads to.
 
-use std::collections::{HashMap, VecDeque};
-use std::hash::Hash;
+use std::borrow::Borrow;
+use std::collections::{HashSet, VecDeque};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tokio::time::Instant;
+/// A table of so many is small.
+const SMALL: usize = 1024;
+
+/// A moment: how long its clock has run.
+type Moment = Duration;
 
 /// Routes by ID. `K` names an object, `R` is what a route says.
 #[derive(Debug)]
-pub(crate) struct RouteCache<K, R> {
+pub(crate) struct RouteCache<K: Eq + Hash, R> {
     max_age: Duration,
     capacity: usize,
-    routes: HashMap<K, Entry<R>>,
-    /// In the order they came; some are gone, or newer by now.
-    order: VecDeque<(K, u64)>,
+    routes: HashSet<ById<K, R>>,
+    /// In the order they came; some are gone by now.
+    order: VecDeque<Arc<Known<K, R>>>,
     /// How often all that was found before has become worthless.
     epoch: u64,
 }
 
+/// A route that was found.
 #[derive(Debug)]
-struct Entry<R> {
+pub(crate) struct Known<K, R> {
+    id: K,
     version: u64,
-    until: Instant,
+    until: Moment,
+    epoch: u64,
+    /// Whether the cache has it. What is not there holds nowhere.
+    is_there: AtomicBool,
     route: R,
 }
 
-impl<K: Clone + Eq + Hash, R: Clone> RouteCache<K, R> {
+impl<K, R> Known<K, R> {
+    /// Whether it may be used at that moment of that epoch.
+    #[inline]
+    pub(crate) fn holds(&self, now: Moment, epoch: u64) -> bool {
+        self.is_there() && now < self.until && epoch == self.epoch
+    }
+
+    /// Whether nothing was heard against it; it may have become too old.
+    #[inline]
+    pub(crate) fn is_there(&self) -> bool {
+        self.is_there.load(Ordering::Acquire)
+    }
+
+    /// How long it may still be used.
+    pub(crate) fn left(&self, now: Moment) -> Duration {
+        self.until.saturating_sub(now)
+    }
+
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    pub(crate) fn route(&self) -> &R {
+        &self.route
+    }
+
+    fn is_gone(&self) {
+        self.is_there.store(false, Ordering::Release);
+    }
+}
+
+/// The same, found by its ID.
+#[derive(Debug)]
+struct ById<K, R>(Arc<Known<K, R>>);
+
+impl<K: Eq, R> PartialEq for ById<K, R> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.id == other.0.id
+    }
+}
+impl<K: Eq, R> Eq for ById<K, R> {}
+impl<K: Hash, R> Hash for ById<K, R> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.id.hash(state);
+    }
+}
+impl<K, R> Borrow<K> for ById<K, R> {
+    fn borrow(&self) -> &K {
+        &self.0.id
+    }
+}
+
+impl<K: Eq + Hash, R> RouteCache<K, R> {
     /// Of at most `capacity` routes, each for at most `max_age`; zero keeps none.
     pub(crate) fn new(max_age: Duration, capacity: usize) -> Self {
         Self {
             max_age,
             capacity,
-            routes: HashMap::new(),
+            routes: HashSet::new(),
             order: VecDeque::new(),
             epoch: 0,
         }
@@ -54,50 +119,87 @@ impl<K: Clone + Eq + Hash, R: Clone> RouteCache<K, R> {
         if epoch > self.epoch {
             self.epoch = epoch;
             self.routes.clear();
-            self.order.clear();
+            self.order.drain(..).for_each(|known| known.is_gone());
         }
     }
 
     /// The route of `id`, while it may be used.
-    pub(crate) fn get(&mut self, id: &K, now: Instant) -> Option<R> {
-        let entry = self.routes.get(id)?;
-        if now < entry.until {
-            return Some(entry.route.clone());
-        }
-        self.routes.remove(id);
-        None
+    pub(crate) fn get(&mut self, id: &K, now: Moment) -> Option<&Arc<Known<K, R>>> {
+        let known = &self.routes.get(id)?.0;
+        known.holds(now, self.epoch).then_some(known)
     }
 
-    /// Takes in what was found, unless something newer is known. Whether it did.
-    pub(crate) fn put(&mut self, id: K, version: u64, route: R, now: Instant) -> bool {
-        if self.max_age.is_zero() || self.routes.get(&id).is_some_and(|known| known.version > version) {
-            return false;
+    /// Whether what version `version` says would be the newest of `id`, and is to be kept at all.
+    pub(crate) fn takes(&self, id: &K, version: u64) -> bool {
+        let newer = self.routes.get(id).is_some_and(|known| known.0.version > version);
+        !self.max_age.is_zero() && !newer
+    }
+
+    /// Takes in what was found, unless something newer is known.
+    pub(crate) fn put(&mut self, id: K, version: u64, route: R, now: Moment) {
+        if !self.takes(&id, version) {
+            return;
         }
-        let entry = Entry {
+        self.drop_old(now);
+        let known = Arc::new(Known {
+            id,
             version,
-            until: now + self.max_age,
+            until: now.saturating_add(self.max_age),
+            epoch: self.epoch,
+            is_there: AtomicBool::new(true),
             route,
-        };
-        self.order.push_back((id.clone(), version));
-        self.routes.insert(id, entry);
-        while self.routes.len() > self.capacity {
-            let Some((oldest, version)) = self.order.pop_front() else {
-                break;
-            };
-            self.forget(&oldest, version);
+        });
+        if let Some(before) = self.routes.replace(ById(known.clone())) {
+            before.0.is_gone();
         }
-        if self.order.len() > 2 * self.capacity {
-            let routes = &self.routes;
-            self.order
-                .retain(|(id, version)| routes.get(id).is_some_and(|entry| entry.version == *version));
+        self.order.push_back(known);
+        while self.routes.len() > self.capacity
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.remove(&oldest);
         }
-        true
+        if self.order.len() > self.capacity.saturating_mul(2) {
+            self.order.retain(|known| known.is_there());
+        }
+    }
+
+    /// Forgets what has become too old, of whatever came first.
+    pub(crate) fn drop_old(&mut self, now: Moment) {
+        while let Some(oldest) = self.order.pop_front_if(|known| !known.holds(now, self.epoch)) {
+            self.remove(&oldest);
+        }
+        // Many came at once, and are gone.
+        if self.order.capacity() > SMALL && self.order.len() < self.order.capacity() / 4 {
+            self.order.shrink_to(2 * self.order.len());
+            self.routes.shrink_to(2 * self.routes.len());
+        }
     }
 
     /// What version `version` or an older one says of `id` is wrong.
     pub(crate) fn forget(&mut self, id: &K, version: u64) {
-        if self.routes.get(id).is_some_and(|entry| entry.version <= version) {
+        if let Some(known) = self.routes.get(id)
+            && known.0.version <= version
+        {
+            known.0.is_gone();
             self.routes.remove(id);
+        }
+    }
+
+    #[cfg(all(test, feature = "testing"))]
+    pub(crate) fn len(&self) -> usize {
+        self.routes.len()
+    }
+
+    /// For how many it has room.
+    #[cfg(all(test, feature = "testing"))]
+    pub(crate) fn room(&self) -> usize {
+        self.routes.capacity().max(self.order.capacity())
+    }
+
+    fn remove(&mut self, known: &Arc<Known<K, R>>) {
+        if known.is_there() {
+            known.is_gone();
+            self.routes.remove(&known.id);
         }
     }
 }
@@ -108,8 +210,14 @@ mod tests {
 
     const AGE: Duration = Duration::from_secs(15);
 
-    fn cache() -> (RouteCache<&'static str, &'static str>, Instant) {
-        (RouteCache::new(AGE, 3), Instant::now())
+    type Cache = RouteCache<&'static str, &'static str>;
+
+    fn cache() -> (Cache, Moment) {
+        (RouteCache::new(AGE, 3), Duration::from_secs(1_000_000))
+    }
+
+    fn get(cache: &mut Cache, id: &'static str, now: Moment) -> Option<&'static str> {
+        cache.get(&id, now).map(|known| *known.route())
     }
 
     /// REQ: RT-004
@@ -117,11 +225,11 @@ mod tests {
     fn a_route_is_used_for_its_age() {
         let (mut cache, now) = cache();
         cache.put("a", 5, "there", now);
-        assert_eq!(cache.get(&"a", now + AGE - Duration::from_nanos(1)), Some("there"));
-        assert_eq!(cache.get(&"a", now + AGE), None);
+        assert_eq!(get(&mut cache, "a", now + AGE - Duration::from_nanos(1)), Some("there"));
+        assert_eq!(get(&mut cache, "a", now + AGE), None);
         let mut off = RouteCache::new(Duration::ZERO, 3);
         off.put("a", 6, "there", now);
-        assert_eq!(off.get(&"a", now), None, "0 is off");
+        assert_eq!(get(&mut off, "a", now), None, "0 is off");
     }
 
     /// REQ: RT-005
@@ -132,9 +240,9 @@ mod tests {
         cache.put("a", 7, "new", now);
         cache.forget(&"a", 5);
         cache.put("a", 6, "late", now);
-        assert_eq!(cache.get(&"a", now), Some("new"));
+        assert_eq!(get(&mut cache, "a", now), Some("new"));
         cache.forget(&"a", 7);
-        assert_eq!(cache.get(&"a", now), None);
+        assert_eq!(get(&mut cache, "a", now), None);
     }
 
     /// REQ: RT-005
@@ -143,12 +251,12 @@ mod tests {
         let (mut cache, now) = cache();
         cache.put("a", 5, "there", now);
         cache.begin_epoch(0);
-        assert_eq!(cache.get(&"a", now), Some("there"));
+        assert_eq!(get(&mut cache, "a", now), Some("there"));
         cache.begin_epoch(1);
-        assert_eq!(cache.get(&"a", now), None);
+        assert_eq!(get(&mut cache, "a", now), None);
         cache.put("a", 2, "anew", now);
         cache.begin_epoch(1);
-        assert_eq!(cache.get(&"a", now), Some("anew"), "versions begin anew, too");
+        assert_eq!(get(&mut cache, "a", now), Some("anew"), "versions begin anew, too");
     }
 
     /// REQ: RT-010
@@ -160,10 +268,10 @@ mod tests {
         cache.put("new", 2, "there", now);
         let later = now + Duration::from_secs(1);
         assert_eq!(
-            (cache.get(&"old", later), cache.get(&"new", later)),
+            (get(&mut cache, "old", later), get(&mut cache, "new", later)),
             (Some("there"), None)
         );
-        assert_eq!(cache.get(&"old", now + AGE), None);
+        assert_eq!(get(&mut cache, "old", now + AGE), None);
     }
 
     #[test]
@@ -176,8 +284,8 @@ mod tests {
             cache.put(id, number as u64, id, now);
             assert!(cache.routes.len() <= 3 && cache.order.len() <= 6, "{number}");
         }
-        assert_eq!(cache.get(&"a", now), None);
-        assert_eq!(cache.get(&"b", now), Some("b"), "the newest of it stays");
-        assert_eq!(cache.get(&"e", now), Some("e"));
+        assert_eq!(get(&mut cache, "a", now), None);
+        assert_eq!(get(&mut cache, "b", now), Some("b"), "the newest of it stays");
+        assert_eq!(get(&mut cache, "e", now), Some("e"));
     }
 }

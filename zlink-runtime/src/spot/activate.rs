@@ -94,6 +94,12 @@ impl Inner {
                 "an activation names another mesh than it came over",
             );
         }
+        if activation.source != incoming.source.as_bytes() {
+            return refuse(
+                ErrorKind::ProtocolError,
+                "an activation names another sender than it came from",
+            );
+        }
         let home = self.home(&incoming.mesh).filter(|home| home.serves);
         let Some(home) = home.filter(|home| home.lifecycle.to_wire() == activation.target_lifecycle) else {
             return refuse(

@@ -4,12 +4,14 @@
 
 use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use tokio::time::Instant;
 
 use crate::channel::{
-    Arrival, Arrived, Asked, Flow, Found, Here, Objects, Refusal, ReplyTo, SpotTo, deadline, is_traced, refuse,
+    Arrival, Arrived, Asked, Flow, Found, Here, Intent, KnownSpot, Objects, Refusal, ReplyTo, SpotTo, deadline,
+    is_traced, refuse,
 };
 use crate::error::{Error, ErrorKind};
 use crate::execution::{Rejected, may_wait_for};
@@ -19,6 +21,7 @@ use crate::permit::Permit;
 use crate::transport::BoxFuture;
 use crate::wire::{OperationName, SpotCall};
 
+use super::dispatch::Dispatch;
 use super::find::failed;
 use super::job::{Call, SpotJob, Work};
 use super::object::{Object, Phase};
@@ -26,8 +29,16 @@ use super::spots::Inner;
 use super::told::Told;
 
 impl Objects for Inner {
-    fn known(&self, spot: &SpotTo) -> Option<Found> {
+    fn known(&self, spot: &SpotTo) -> Option<(Found, Option<Arc<KnownSpot>>)> {
         self.known_route(spot)
+    }
+
+    fn holds(&self, known: &KnownSpot) -> bool {
+        self.is_so(known)
+    }
+
+    fn may_activate(&self, found: Found, intent: &Intent) -> Found {
+        self.or_made_anew(found, intent)
     }
 
     fn find(self: Arc<Self>, spot: Arc<SpotTo>) -> BoxFuture<'static, Result<Found, Error>> {
@@ -53,31 +64,43 @@ impl Objects for Inner {
         self
     }
 
-    fn arrived(self: Arc<Self>, arrival: Arrival) {
-        let Arrival {
-            mesh,
-            source,
-            record,
-            what,
-            reply,
-            permit,
-            at,
-        } = arrival;
-        match what {
-            Arrived::Call(spot) => self.call((mesh, source), record, spot, reply, permit, at),
+    fn arrived(self: Arc<Self>, arrival: Arrival<'_>) {
+        match arrival.what {
+            Arrived::Call(spot) => match self.plain(&arrival, spot) {
+                Some(plain) => self.take(plain, arrival, spot),
+                None => self.call(arrival, spot),
+            },
             Arrived::Control(control) => {
                 // It is finished in work of its own, which needs no permit and has its own bound.
-                drop(permit);
-                self.control((mesh, source), record, control, reply, at);
+                drop(arrival.permit);
+                self.control(
+                    (arrival.mesh.clone(), arrival.source.clone()),
+                    arrival.record,
+                    *control,
+                    arrival.reply,
+                    arrival.at,
+                );
             }
-            Arrived::Publish(publish) => self.fanout.take(mesh, source, record, publish, permit),
+            Arrived::Publish(publish) => {
+                let (mesh, source) = (arrival.mesh.clone(), arrival.source.clone());
+                self.fanout.take(mesh, source, arrival.record, *publish, arrival.permit);
+            }
         }
     }
+}
+
+/// What takes a call that needs no second look.
+struct Plain {
+    object: Arc<Object>,
+    packet: &'static str,
+    handler: Arc<dyn Dispatch>,
 }
 
 /// A call that was looked at.
 pub(super) struct Incoming {
     pub(super) mesh: MeshName,
+    /// The node that sent it.
+    pub(super) source: Rid,
     pub(super) id: SpotId,
     pub(super) packet: String,
     pub(super) record: Bytes,
@@ -121,20 +144,20 @@ impl Inner {
         refuse(&self.drops, reason, "spot", Refusal { error, reply });
     }
 
-    fn call(
-        self: &Arc<Self>,
-        (mesh, source): (MeshName, Rid),
-        record: Bytes,
-        spot: SpotCall,
-        reply: Option<ReplyTo>,
-        permit: Permit,
-        at: Instant,
-    ) {
-        let packet = match spot.call.operation {
-            OperationName::Named { packet, .. } => packet,
+    fn call(self: &Arc<Self>, arrival: Arrival<'_>, spot: &SpotCall) {
+        let OperationName::Named { packet, .. } = spot.call.operation else {
             // The record's form rules it out.
-            OperationName::Number(_) => return,
+            return;
         };
+        let Arrival {
+            mesh,
+            source,
+            record,
+            reply,
+            permit,
+            at,
+            ..
+        } = arrival;
         let names = text(spot.id.of(&record), "a Spot ID").and_then(|id| {
             let id =
                 SpotId::new(id).map_err(|error| Error::not_executed(ErrorKind::ProtocolError, error.to_string()))?;
@@ -153,14 +176,15 @@ impl Inner {
                 correlation: spot.call.correlation,
                 flow,
             };
-            told.received(&source);
+            told.received(source);
         }
         let incoming = Incoming {
-            mesh,
+            mesh: mesh.clone(),
+            source: source.clone(),
             id,
             packet,
             record,
-            spot,
+            spot: *spot,
             reply,
             permit,
             deadline,
@@ -182,6 +206,71 @@ impl Inner {
             Some(incoming) if incoming.activates() => self.activate(incoming),
             Some(incoming) => self.not_here(incoming),
         }
+    }
+
+    /// What takes a call that is as most are: for a Spot that is ready, by the owner that it names, with a handler.
+    fn plain(&self, arrival: &Arrival<'_>, spot: &SpotCall) -> Option<Plain> {
+        let of_owner = spot.activation.is_empty() && spot.lease != 0;
+        if !of_owner || is_traced() || !self.is_open_for(arrival.at) {
+            return None;
+        }
+        let OperationName::Named { packet, .. } = spot.call.operation else {
+            return None;
+        };
+        let id = std::str::from_utf8(spot.id.of(&arrival.record)).ok()?;
+        let object = self.table.lock().get(id).cloned()?;
+        if object.phase() != Phase::Ready || object.refusal(spot).is_some() {
+            return None;
+        }
+        let packet = packet.of(&arrival.record);
+        let (packet, handler) = object.factory.parts().handler(packet, arrival.reply.is_some())?;
+        let handler = handler.clone();
+        Some(Plain {
+            object,
+            packet,
+            handler,
+        })
+    }
+
+    /// Puts such a call in its queue. Nothing of it was copied, but for what it holds.
+    fn take(&self, plain: Plain, arrival: Arrival<'_>, spot: &SpotCall) {
+        let call = Box::new(Call {
+            handler: plain.handler,
+            packet: plain.packet,
+            record: arrival.record,
+            metadata: spot.call.metadata,
+            content_type: spot.call.content_type,
+            payload: spot.call.payload,
+            deadline: deadline(arrival.at, spot.call.timeout_ms),
+            reply: arrival.reply,
+            activates: false,
+            is_first: false,
+            flow: None,
+        });
+        let job = SpotJob::new(plain.object.clone(), Work::Call(call));
+        if let Err(Rejected { kind, job, permit }) = plain.object.lane().admit(job, arrival.permit) {
+            drop(permit);
+            self.takes_nothing(kind, job.into_reply());
+        }
+    }
+
+    fn takes_nothing(&self, kind: ErrorKind, reply: Option<ReplyTo>) {
+        let error = Error::not_executed(kind, "the Spot takes no new work");
+        self.refuse("shutdown", error, reply);
+    }
+
+    /// Whether this host can prove that it lives, as it is asked for what was read at that moment: once for all of it. Each
+    /// turn asks for itself before it starts.
+    fn is_open_for(&self, at: Instant) -> bool {
+        let at = self.moment(at);
+        if self.open_at.load(Ordering::Relaxed) == at {
+            return true;
+        }
+        let is_open = self.fence.is_open();
+        if is_open {
+            self.open_at.store(at, Ordering::Relaxed);
+        }
+        is_open
     }
 
     /// Answers that a Spot that was meant to be here is not.
@@ -254,6 +343,7 @@ impl Inner {
         let activates = incoming.activates();
         let Incoming {
             mesh,
+            source,
             id,
             packet: name,
             record,
@@ -263,7 +353,11 @@ impl Inner {
             deadline,
             flow,
         } = incoming;
-        let Some((packet, handler)) = object.factory.parts().handler(&name, spot.call.correlation.is_some()) else {
+        let Some((packet, handler)) = object
+            .factory
+            .parts()
+            .handler(name.as_bytes(), spot.call.correlation.is_some())
+        else {
             let stable_type = &object.factory.parts().stable_type;
             let text = format!("the Spot is of the type {stable_type}, which does not handle {name}");
             if is_first {
@@ -302,6 +396,7 @@ impl Inner {
         if let (true, Some(permit)) = (activates && !is_first, permit) {
             return Some(Incoming {
                 mesh,
+                source,
                 id,
                 packet: name,
                 record,
@@ -312,11 +407,7 @@ impl Inner {
                 flow,
             });
         }
-        self.refuse(
-            "shutdown",
-            Error::not_executed(kind, "the Spot takes no new work"),
-            reply,
-        );
+        self.takes_nothing(kind, reply);
         None
     }
 }

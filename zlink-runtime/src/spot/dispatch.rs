@@ -1,13 +1,12 @@
 //! From received bytes to a Spot's typed callback and back. Everything generic over messages and states is here.
 
 use std::marker::PhantomData;
-use std::sync::Arc;
 
 use tokio::time::Instant;
 
 use crate::channel::{Refusal, ReplyTo, Stop, rejected};
 use crate::error::{Error, ErrorKind, HandlerError};
-use crate::execution::{Ended, Scope, StateCell, StateTurn, Tick, YieldTurn};
+use crate::execution::{Ended, Resting, Scope, StateTurn, States, Tick, YieldTurn};
 use crate::message::codec::{Content, Message};
 
 use super::around::run;
@@ -115,7 +114,7 @@ where
 /// What a callback is begun with.
 pub(super) struct Delivery {
     pub(super) core: TurnCore,
-    pub(super) scope: Arc<Scope>,
+    pub(super) scope: Scope,
     /// Of a request.
     pub(super) reply: Option<ReplyTo>,
 }
@@ -138,6 +137,9 @@ pub(super) trait OnTick: Send + Sync {
 /// A callback of either form.
 pub(super) trait Invoke<S: Send + 'static, M>: Copy + Send + Sync + 'static {
     type Reply;
+
+    /// Whether it may give its turn back.
+    const YIELDS: bool;
 
     fn invoke<'t>(
         self,
@@ -181,6 +183,8 @@ where
 {
     type Reply = R;
 
+    const YIELDS: bool = false;
+
     async fn invoke<'t>(
         self,
         turn: &'t mut YieldTurn<'_, S>,
@@ -202,6 +206,8 @@ where
     F: for<'a> SpotYieldCall<'a, S, K, M, Reply = R>,
 {
     type Reply = R;
+
+    const YIELDS: bool = true;
 
     async fn invoke<'t>(
         self,
@@ -246,8 +252,8 @@ where
 {
     fn start(&self, delivery: Delivery, content: Content<'_>) -> Result<StateTurn, Refusal> {
         let Delivery { core, scope, reply } = delivery;
-        let (cell, message) = match cell_and_message::<S, M>(&core, content) {
-            Ok(both) => both,
+        let message = match message::<S, M>(&core, content) {
+            Ok(message) => message,
             Err(error) => return Err(Refusal { error, reply }),
         };
         let Some(reply) = reply else {
@@ -255,8 +261,8 @@ where
             return Err(Refusal { error, reply: None });
         };
         let (invoke, closes) = (self.0.invoke, self.0.closes);
-        let work = async move |turn: &mut YieldTurn<'_, S>| {
-            let outcome = run(invoke, turn, &core, message).await;
+        let work = async move |turn: &mut YieldTurn<'_, S>, core: &TurnCore| {
+            let outcome = run(invoke, turn, core, message).await;
             let failed = match outcome {
                 Ok(answer) => reply.answer(answer).err().map(|error| error.to_string()),
                 Err(Stop::Filtered(why)) => {
@@ -269,9 +275,9 @@ where
                     Some(error.to_string())
                 }
             };
-            ended(&core, failed, closes, "reply_error")
+            ended(core, failed, closes, "reply_error")
         };
-        Ok(StateTurn::new(&cell, scope, work))
+        Ok(StateTurn::given(core, scope, I::YIELDS, work))
     }
 }
 
@@ -283,13 +289,13 @@ where
 {
     fn start(&self, delivery: Delivery, content: Content<'_>) -> Result<StateTurn, Refusal> {
         let Delivery { core, scope, reply } = delivery;
-        let (cell, message) = match cell_and_message::<S, M>(&core, content) {
-            Ok(both) => both,
+        let message = match message::<S, M>(&core, content) {
+            Ok(message) => message,
             Err(error) => return Err(Refusal { error, reply }),
         };
         let (invoke, closes) = (self.0.invoke, self.0.closes);
-        let work = async move |turn: &mut YieldTurn<'_, S>| {
-            let failed = match run(invoke, turn, &core, message).await {
+        let work = async move |turn: &mut YieldTurn<'_, S>, core: &TurnCore| {
+            let failed = match run(invoke, turn, core, message).await {
                 Ok(()) => None,
                 Err(Stop::Filtered(why)) => {
                     drop(rejected(core.name(), why.as_ref()));
@@ -297,9 +303,9 @@ where
                 }
                 Err(Stop::Failed(error)) => Some(error.to_string()),
             };
-            ended(&core, failed, closes, "drop")
+            ended(core, failed, closes, "drop")
         };
-        Ok(StateTurn::new(&cell, scope, work))
+        Ok(StateTurn::given(core, scope, I::YIELDS, work))
     }
 }
 
@@ -310,31 +316,33 @@ where
 {
     fn start(&self, delivery: Delivery, tick: Tick, held: Box<dyn Send>) -> Option<StateTurn> {
         let Delivery { core, scope, .. } = delivery;
-        let cell = cell::<S>(&core)?;
+        States::<S>::cell(&core)?;
         let (invoke, closes) = (self.0.invoke, self.0.closes);
-        let work = async move |turn: &mut YieldTurn<'_, S>| {
-            let outcome = invoke.invoke(turn, &core, tick).await;
+        let work = async move |turn: &mut YieldTurn<'_, S>, core: &TurnCore| {
+            let outcome = invoke.invoke(turn, core, tick).await;
             drop(held);
-            ended(&core, outcome.err().map(|error| error.to_string()), closes, "drop")
+            ended(core, outcome.err().map(|error| error.to_string()), closes, "drop")
         };
-        Some(StateTurn::new(&cell, scope, work))
+        Some(StateTurn::given(core, scope, I::YIELDS, work))
     }
 }
 
-fn cell<S: Send + 'static>(core: &TurnCore) -> Option<StateCell<S>> {
-    core.object.cell()?.downcast_ref::<StateCell<S>>().cloned()
+impl<S: Send + 'static> States<S> for TurnCore {
+    #[inline]
+    fn cell(&self) -> Option<&Resting<S>> {
+        self.object.cell()?.downcast_ref()
+    }
 }
 
-fn cell_and_message<S: Send + 'static, M: Message>(
-    core: &TurnCore,
-    content: Content<'_>,
-) -> Result<(StateCell<S>, M), Error> {
-    let cell = cell::<S>(core).ok_or_else(|| Error::not_executed(ErrorKind::Unavailable, "the Spot has no state"))?;
-    let message = content.message::<M>().map_err(|error| {
+/// The message, for a Spot that has its state.
+fn message<S: Send + 'static, M: Message>(core: &TurnCore, content: Content<'_>) -> Result<M, Error> {
+    if States::<S>::cell(core).is_none() {
+        return Err(Error::not_executed(ErrorKind::Unavailable, "the Spot has no state"));
+    }
+    content.message::<M>().map_err(|error| {
         let text = format!("the payload of {} is not what its handler takes: {error}", core.name());
         Error::not_executed(ErrorKind::ProtocolError, text)
-    })?;
-    Ok((cell, message))
+    })
 }
 
 /// What a callback's end means beside its answer.

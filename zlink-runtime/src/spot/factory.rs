@@ -12,8 +12,8 @@ use rustc_hash::FxHashMap;
 use tokio::time::Instant;
 
 use crate::error::HandlerError;
-use crate::execution::{Mode, StateCell, Tick};
-use crate::id::{ChannelName, PacketName, SpotKind, SpotType, TimerName, Topic, text_hash};
+use crate::execution::{Mode, Resting, StateCell, Tick};
+use crate::id::{ChannelName, PacketName, SpotKind, SpotType, TimerName, Topic, bytes_hash, text_hash};
 use crate::message::codec::Message;
 use crate::transport::BoxFuture;
 
@@ -29,9 +29,11 @@ use super::value::{CloseReason, Created, Payload, Relocation};
 /// How Spots of one type are made, and what they handle. A schema's `<spot>_spot::<S>()` makes one. Clones are the same.
 #[derive(Clone)]
 #[must_use = "a factory does nothing until it is registered with an object server"]
-pub struct SpotFactory {
-    parts: Arc<Parts>,
-    life: Arc<dyn Life>,
+pub struct SpotFactory(Arc<Whole>);
+
+struct Whole {
+    parts: Parts,
+    life: Box<dyn Life>,
 }
 
 pub(super) struct Parts {
@@ -52,11 +54,11 @@ pub(super) struct Parts {
 /// For one-way messages, and for requests.
 type ByKind = [Option<Arc<dyn Dispatch>>; 2];
 
-/// A packet name, with its hash.
+/// A packet name, with its hash. What is no text is none.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Named<'a> {
     hash: u64,
-    name: &'a str,
+    name: &'a [u8],
 }
 
 impl Hash for Named<'_> {
@@ -90,8 +92,8 @@ pub(super) trait Life: Send + Sync {
 
 /// What a factory made.
 pub(super) enum Made {
-    /// A [`StateCell`] of its own type, and the encoded reply.
-    Accepted(Box<dyn Any + Send + Sync>, Vec<u8>),
+    /// The cell of a state of its own type, and the encoded reply.
+    Accepted(Arc<dyn Any + Send + Sync>, Vec<u8>),
     Rejected(Vec<u8>),
 }
 
@@ -137,7 +139,7 @@ impl<S: Send + 'static, K: OfKind> Life for TypedLife<S, K> {
                 initialize(&mut state, &mut turn).await.map_err(MakeError::Failed)?;
             }
             let cell = StateCell::new(object.lane(), state);
-            Ok(Made::Accepted(Box::new(cell), reply))
+            Ok(Made::Accepted(cell.into_any(), reply))
         })
     }
 
@@ -149,8 +151,8 @@ impl<S: Send + 'static, K: OfKind> Life for TypedLife<S, K> {
     ) -> BoxFuture<'static, Result<(), HandlerError>> {
         let closing = self.closing.clone();
         Box::pin(async move {
-            let cell = object.cell().and_then(|cell| cell.downcast_ref::<StateCell<S>>());
-            let Some(mut state) = cell.and_then(StateCell::take) else {
+            let cell = object.cell().and_then(|cell| cell.downcast_ref::<Resting<S>>());
+            let Some(mut state) = cell.and_then(Resting::take) else {
                 return Ok(());
             };
             if let Some(closing) = closing {
@@ -165,15 +167,19 @@ impl<S: Send + 'static, K: OfKind> Life for TypedLife<S, K> {
 
 impl Parts {
     /// The handler of that packet, and its name for ever.
-    pub(super) fn handler(&self, packet: &str, request: bool) -> Option<(&'static str, &Arc<dyn Dispatch>)> {
-        let hash = text_hash(packet);
-        self.handler_at(self.place(packet, hash, request)?, request)
+    pub(super) fn handler(&self, packet: &[u8], request: bool) -> Option<(&'static str, &Arc<dyn Dispatch>)> {
+        let named = Named {
+            hash: bytes_hash(packet),
+            name: packet,
+        };
+        self.handler_at(*self.places.get(&named)?, request)
     }
 
     /// The place of that handler. `hash` is the name's [`text_hash`].
     #[inline]
     pub(super) fn place(&self, name: &str, hash: u64, request: bool) -> Option<u32> {
-        let place = *self.places.get(&Named { name, hash })?;
+        let name = name.as_bytes();
+        let place = *self.places.get(&Named { hash, name })?;
         self.handler_at(place, request).is_some().then_some(place)
     }
 
@@ -189,29 +195,29 @@ impl SpotFactory {
     /// The type of its Spots.
     #[must_use]
     pub fn stable_type(&self) -> &SpotType {
-        &self.parts.stable_type
+        &self.0.parts.stable_type
     }
 
     pub(crate) fn kind(&self) -> SpotKind {
-        self.parts.kind
+        self.0.parts.kind
     }
 
     /// What is wrong with how it was built.
     pub(crate) fn problems(&self) -> impl Iterator<Item = &str> {
-        self.parts.wrong.iter().map(String::as_str)
+        self.0.parts.wrong.iter().map(String::as_str)
     }
 
     /// The channels that it subscribes to.
     pub(crate) fn channels(&self) -> impl Iterator<Item = &ChannelName> {
-        self.parts.subscriptions.iter().map(|one| &one.channel)
+        self.0.parts.subscriptions.iter().map(|one| &one.channel)
     }
 
     pub(super) fn parts(&self) -> &Parts {
-        &self.parts
+        &self.0.parts
     }
 
     pub(super) fn life(&self) -> &dyn Life {
-        &*self.life
+        &*self.0.life
     }
 
     /// Begins a factory of User Spots of that type, which `create` makes.
@@ -429,7 +435,7 @@ impl<S: Send + 'static, K: OfKind> SpotFactoryBuilder<S, K> {
         let at = at.unwrap_or(self.parts.handlers.len());
         let named = Named {
             hash: text_hash(packet),
-            name: packet,
+            name: packet.as_bytes(),
         };
         if let Ok(place) = u32::try_from(at) {
             self.parts.places.insert(named, place);
@@ -508,10 +514,10 @@ impl<S: Send + 'static, K: OfKind> SpotFactoryBuilder<S, K> {
             initialize: self.initialize,
             closing: self.closing,
         };
-        SpotFactory {
-            parts: Arc::new(self.parts),
-            life: Arc::new(life),
-        }
+        SpotFactory(Arc::new(Whole {
+            parts: self.parts,
+            life: Box::new(life),
+        }))
     }
 }
 
@@ -553,7 +559,7 @@ impl<S: Send + 'static> SpotFactoryBuilder<S, UserSpot> {
 
 impl fmt::Debug for SpotFactory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SpotFactory({:?} {})", self.parts.kind, self.parts.stable_type)
+        write!(f, "SpotFactory({:?} {})", self.0.parts.kind, self.0.parts.stable_type)
     }
 }
 

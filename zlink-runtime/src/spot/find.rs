@@ -2,90 +2,23 @@
 //!
 //! It must not know what is sent there.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use tokio::time::Instant;
-
-use crate::channel::{Found, Intent, SpotTo};
+use crate::channel::{self, Found, Intent, SpotTo};
 use crate::clock;
 use crate::error::{Error, ErrorKind};
 use crate::id::{Generation, MeshName, Rid, SpotId, SpotKind, SpotRef, SpotType};
 use crate::limit::ACTIVATION_TIME;
-use crate::location::{AuthorityError, OwnerId, Removal, Resolved, Revision, SpotRecord, SpotState};
+use crate::location::{AuthorityError, Removal, Resolved, SpotRecord, SpotState};
 use crate::message::codec;
-use crate::wire::{self, SpotTarget};
+use crate::wire;
 
+use super::known::OnItsWay;
 use super::spots::{Home, Inner};
 
 /// Between two looks at a Spot that somebody makes.
 const LOOK: Duration = Duration::from_millis(50);
-
-/// How long a message may take that another host sends on.
-const ON_ITS_WAY: Duration = Duration::from_secs(1);
-
-/// A Spot that was found, as it is remembered.
-#[derive(Clone, Debug)]
-pub(super) struct Known {
-    mesh: MeshName,
-    node: Rid,
-    lifecycle: Generation,
-    target: SpotTarget,
-    version: u64,
-    /// Whose lease it holds by.
-    owner: OwnerId,
-    lease: Revision,
-}
-
-impl Known {
-    fn of(record: &SpotRecord) -> Self {
-        Self {
-            mesh: record.mesh.clone(),
-            node: record.node.clone(),
-            lifecycle: record.lifecycle,
-            target: SpotTarget {
-                generation: record.generation.get(),
-                owner_generation: record.owner_generation,
-                lease: record.lease.get(),
-            },
-            version: record.version.get(),
-            owner: record.owner,
-            lease: record.lease,
-        }
-    }
-}
-
-/// What is meant where nobody knows of an owner yet.
-pub(super) const ANY_OWNER: SpotTarget = SpotTarget {
-    generation: 0,
-    owner_generation: 0,
-    lease: 0,
-};
-
-/// Where a Spot is being made by what this host has sent.
-#[derive(Debug)]
-pub(super) struct Activating {
-    found: Found,
-    until: Instant,
-}
-
-impl Activating {
-    /// Whether it is made on another node than that.
-    pub(super) fn leads_elsewhere(&self, home: &Home) -> bool {
-        self.found.node != home.rid || self.found.mesh != home.mesh
-    }
-
-    /// The same way for another call: one without an intent makes nothing, and comes behind what does.
-    fn found(&self, intent: Option<&Intent>) -> Found {
-        let mut found = self.found.clone();
-        if intent.is_none() {
-            found.activation = None;
-        }
-        found
-    }
-}
 
 /// A node that a new Spot can be made on.
 #[derive(Clone, Debug)]
@@ -128,99 +61,29 @@ pub(super) fn check_new(id: &SpotId) -> Result<(), Error> {
 }
 
 impl Inner {
-    /// What is known without asking anybody: where the call's first message went, or what was found before.
-    pub(super) fn known_route(&self, spot: &SpotTo) -> Option<Found> {
-        let now = clock::now();
-        match self.activating.lock().get(&spot.id) {
-            Some(place) if now < place.until => return Some(place.found(spot.intent.as_ref())),
-            // What was sent there last may still be on its way on.
-            Some(_) => return None,
-            None => {}
-        }
-        let known = self.usable_route(&spot.id, now)?;
-        let activation = spot.intent.as_ref().map(|intent| {
-            // It may be gone by now: then it is made anew where it was.
-            let home = self.home(&known.mesh)?;
-            self.envelope(home, intent, known.lifecycle).ok()
-        });
-        Some(Found {
-            mesh: known.mesh,
-            node: known.node,
-            target: known.target,
-            version: known.version,
-            activation: activation.flatten(),
-        })
+    /// What a message carries that may activate its Spot, on that run of its node.
+    pub(super) fn envelope(&self, home: &Home, intent: &Intent, target: Generation) -> Result<Arc<[u8]>, Error> {
+        self.envelope_with(home, &intent.stable_type, target, self.random.uuid().into_bytes())
     }
 
-    /// What a message carries that may activate its Spot, on that run of its node.
-    pub(super) fn envelope(&self, home: &Home, intent: &Intent, target: Generation) -> Result<Bytes, Error> {
+    /// The same of an activation that has a name already.
+    pub(super) fn envelope_with(
+        &self,
+        home: &Home,
+        stable_type: &SpotType,
+        target: Generation,
+        operation: [u8; 16],
+    ) -> Result<Arc<[u8]>, Error> {
         let activation = wire::SpotActivation {
-            stable_type: intent.stable_type.as_str().to_owned(),
+            stable_type: stable_type.as_str().to_owned(),
             mesh: home.mesh.as_str().to_owned(),
             target_lifecycle: target.to_wire(),
             source: home.rid.as_bytes().to_vec(),
             source_lifecycle: home.lifecycle.to_wire(),
-            operation: self.random.uuid().into_bytes().to_vec(),
+            operation: operation.to_vec(),
         };
-        codec::encode(&activation, Bytes::copy_from_slice)
+        codec::encode(&activation, |bytes| Arc::from(bytes))
             .map_err(|error| Error::not_executed(ErrorKind::InternalFailure, error.to_string()))
-    }
-
-    /// The route that is remembered, while its owner's host may be alive by all that this host has seen of it.
-    fn usable_route(&self, id: &SpotId, now: Instant) -> Option<Known> {
-        let reader = self.authority.reader();
-        let mut routes = self.routes.lock();
-        routes.begin_epoch(reader.losses());
-        let known = routes.get(id, now)?;
-        if reader.may_be_routed_to(known.owner, known.lease) {
-            return Some(known);
-        }
-        routes.forget(id, known.version);
-        None
-    }
-
-    pub(super) fn is_misled(&self, id: &SpotId, version: u64) {
-        let object = self.object(id);
-        let mut routes = self.routes.lock();
-        routes.forget(id, version);
-        if let Some(object) = &object {
-            object.route.forget(version);
-        }
-        drop(routes);
-        if version == 0 {
-            self.activating.lock().remove(id);
-        }
-    }
-
-    /// Remembers where it is, unless the store was found to have lost records since it was asked.
-    pub(super) fn remember(&self, record: &SpotRecord, losses: u64) -> Found {
-        let known = Known::of(record);
-        let found = Found {
-            mesh: record.mesh.clone(),
-            node: record.node.clone(),
-            target: known.target,
-            version: known.version,
-            activation: None,
-        };
-        let (now, object) = (clock::now(), self.object(&record.id));
-        // One section, so that nothing is found again that is forgotten meanwhile.
-        let mut routes = self.routes.lock();
-        if self.losses() == losses {
-            routes.begin_epoch(losses);
-            let until = now + routes.max_age();
-            if routes.put(record.id.clone(), known.version, known, now)
-                && let Some(object) = &object
-            {
-                self.is_here(object, record, losses, until);
-            }
-        }
-        drop(routes);
-        found
-    }
-
-    /// How often the store was found to have lost records; to be asked before the store is, for [`remember`](Self::remember).
-    pub(super) fn losses(&self) -> u64 {
-        self.authority.reader().losses()
     }
 
     pub(super) async fn find_route(&self, spot: &SpotTo) -> Result<Found, Error> {
@@ -259,9 +122,8 @@ impl Inner {
                 (Resolved::Unavailable(record), _) => return Err(unavailable(&record)),
                 (Resolved::Missing | Resolved::Creating(_), None) => {
                     // Another call of this host may have begun to make it while the store was asked.
-                    let activating = self.activating.lock();
-                    if let Some(place) = activating.get(&spot.id).filter(|place| clock::now() < place.until) {
-                        return Ok(place.found(None));
+                    if let Some(OnItsWay::Behind(found)) = self.first_message(spot) {
+                        return Ok(found);
                     }
                     let text = format!("there is no Spot {:?}", spot.id.as_str());
                     return Err(Error::not_executed(ErrorKind::NotFound, text));
@@ -282,49 +144,31 @@ impl Inner {
     /// another call may have begun that while the store was asked. Where it has, the last of them gets the time to arrive
     /// from there first.
     async fn leave_activation(&self, spot: &SpotTo, record: &SpotRecord) -> Option<Found> {
-        let until = {
-            let activating = self.activating.lock();
-            match activating.get(&spot.id).filter(|place| place.found.node != record.node) {
-                Some(place) if clock::now() < place.until => return Some(place.found(spot.intent.as_ref())),
-                place => place.map(|place| place.until + ON_ITS_WAY),
-            }
-        };
-        if let Some(until) = until {
-            tokio::time::sleep_until(until).await;
+        match self.first_message(spot) {
+            Some(OnItsWay::Behind(found)) if found.place.node != record.node => return Some(found),
+            Some(OnItsWay::Over(place, left)) if place.node != record.node => tokio::time::sleep(left).await,
+            _ => {}
         }
-        self.activating.lock().remove(&spot.id);
+        self.activating.lock().forget(&spot.id, 0);
         None
+    }
+
+    fn first_message(&self, spot: &SpotTo) -> Option<OnItsWay> {
+        let now = self.authority.reader().now();
+        self.on_its_way(&mut self.activating.lock(), &spot.id, spot.intent.as_ref(), now)
     }
 
     /// Chooses where it is made, and keeps to that for a while.
     fn begin_activation(&self, id: &SpotId, intent: &Intent) -> Result<Found, Error> {
         let home = self.home_for(intent.mesh.as_ref())?;
         let mut activating = self.activating.lock();
-        let now = clock::now();
-        if let Some(place) = activating.get(id).filter(|place| now < place.until) {
-            return Ok(place.found.clone());
+        let now = self.authority.reader().now();
+        if let Some(OnItsWay::Behind(found)) = self.on_its_way(&mut activating, id, Some(intent), now) {
+            return Ok(found);
         }
         let place = self.place(home, SpotKind::Instance, &intent.stable_type, &[])?;
-        let activation = self.envelope(home, intent, place.lifecycle)?;
-        let found = Found {
-            mesh: home.mesh.clone(),
-            node: place.rid,
-            target: ANY_OWNER,
-            version: 0,
-            activation: Some(activation),
-        };
-        forget_old(&mut activating, now);
-        activating.insert(
-            id.clone(),
-            Activating {
-                found: found.clone(),
-                until: now + ACTIVATION_TIME,
-            },
-        );
-        if let Some(object) = self.object(id) {
-            object.route.forget(u64::MAX);
-        }
-        Ok(found)
+        let place = channel::Place::new(home.mesh.clone(), place.rid, place.lifecycle);
+        self.begins_to_make(&mut activating, id, intent.stable_type.clone(), place)
     }
 
     /// The node of this host in the mesh that new Spots are made in.
@@ -427,13 +271,6 @@ impl Inner {
     }
 }
 
-/// Keeps what is over from piling up.
-fn forget_old(activating: &mut HashMap<SpotId, Activating>, now: Instant) {
-    if activating.len() >= 1024 && activating.len().is_power_of_two() {
-        activating.retain(|_, place| now < place.until);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -452,60 +289,5 @@ mod tests {
         assert!(!is(&format!("node-entry-{}", uuid.replace("467f", "167f"))));
         assert!(!is(uuid));
         assert!(!is("room-7"));
-    }
-
-    /// All that a route is remembered with, each from the place that it belongs to.
-    ///
-    /// REQ: RT-003
-    #[test]
-    fn a_route_is_remembered_with_all_that_it_may_be_wrong_in() {
-        use crate::id::ObjectGeneration;
-        use crate::location::OperationId;
-
-        let number = |number| Revision::new(number).unwrap();
-        let run = |number| Generation::from_wire(number).unwrap();
-        let record = SpotRecord {
-            id: SpotId::new("room").unwrap(),
-            kind: SpotKind::User,
-            stable_type: SpotType::from_static("arena.room"),
-            mesh: MeshName::from_static("world"),
-            node: Rid::new("owner").unwrap(),
-            lifecycle: run(1),
-            owner: OwnerId::new([2; 16]),
-            lease: number(3),
-            generation: ObjectGeneration::new(4).unwrap(),
-            owner_generation: 5,
-            version: number(6),
-            state: SpotState::Ready,
-            operation: OperationId {
-                source: Rid::new("caller").unwrap(),
-                lifecycle: run(7),
-                id: [8; 16],
-            },
-            inbox: Bytes::new(),
-            blob: None,
-        };
-        let Known {
-            mesh,
-            node,
-            lifecycle,
-            target:
-                SpotTarget {
-                    generation,
-                    owner_generation,
-                    lease: meant,
-                },
-            version,
-            owner,
-            lease,
-        } = Known::of(&record);
-        assert_eq!((mesh, node), (record.mesh, record.node), "the route");
-        assert_eq!(lifecycle, run(1), "of its node");
-        assert_eq!((generation, owner_generation, version), (4, 5, 6));
-        assert_eq!(
-            (owner, lease, meant),
-            (OwnerId::new([2; 16]), number(3), 3),
-            "whose lease it holds by"
-        );
     }
 }

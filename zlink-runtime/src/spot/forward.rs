@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::channel::{Forwarded, Found, Intent};
+use crate::channel::{Forwarded, Found, Intent, Place};
 use crate::clock;
 use crate::error::{CallError, Error, ErrorKind};
 use crate::limit::ACTIVATION_TIME;
@@ -12,8 +12,8 @@ use crate::location::SpotRecord;
 use crate::message::metadata::MetadataView;
 use crate::wire::SpotTarget;
 
-use super::find::ANY_OWNER;
 use super::job::Call;
+use super::known::ANY_OWNER;
 use super::object::Object;
 use super::spots::Inner;
 
@@ -62,14 +62,15 @@ impl Inner {
 
     /// The owner takes it while it makes the Spot, too: it is one that may activate, or follows one.
     fn way_to(&self, object: &Object, owner: &SpotRecord, activates: bool) -> Result<Found, Error> {
+        let place = Place::new(owner.mesh.clone(), owner.node.clone(), owner.lifecycle);
+        let early = Found {
+            place: self.places.lock().shared(place),
+            target: ANY_OWNER,
+            version: 0,
+            activation: None,
+        };
         if !activates {
-            return Ok(Found {
-                mesh: owner.mesh.clone(),
-                node: owner.node.clone(),
-                target: ANY_OWNER,
-                version: 0,
-                activation: None,
-            });
+            return Ok(early);
         }
         let intent = Intent {
             stable_type: owner.stable_type.clone(),
@@ -78,8 +79,6 @@ impl Inner {
         let home = self.home(&owner.mesh).unwrap_or(&object.home);
         let activation = self.envelope(home, &intent, owner.lifecycle)?;
         Ok(Found {
-            mesh: owner.mesh.clone(),
-            node: owner.node.clone(),
             target: SpotTarget {
                 generation: owner.generation.get(),
                 owner_generation: owner.owner_generation,
@@ -87,6 +86,7 @@ impl Inner {
             },
             version: owner.version.get(),
             activation: Some(activation),
+            ..early
         })
     }
 }

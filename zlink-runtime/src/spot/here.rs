@@ -14,6 +14,7 @@ use crate::permit::Permit;
 use crate::sync::atomic::{AtomicU64, Ordering};
 
 use super::job::{SpotJob, Work};
+use super::known::Activations;
 use super::object::{Object, Phase};
 use super::spots::Inner;
 use super::told::Told;
@@ -22,7 +23,7 @@ use super::told::Told;
 /// it ends with the age of the route, with the loss of records, and with any doubt.
 #[derive(Debug, Default)]
 pub(super) struct Route {
-    /// Until then, as a moment of the host's Spots; 0 where it is not known.
+    /// Until then, on the clock of the host's lease, so that one look at it does for both; 0 where it is not known.
     until: AtomicU64,
     version: AtomicU64,
     losses: AtomicU64,
@@ -46,6 +47,11 @@ impl Route {
         self.version.load(Ordering::Relaxed)
     }
 
+    /// The version that says so, while it may be used.
+    pub(super) fn version_if_held(&self, now: u64, losses: u64) -> Option<u64> {
+        self.holds(now, losses).then(|| self.version())
+    }
+
     fn holds(&self, now: u64, losses: u64) -> bool {
         now < self.until.load(Ordering::Acquire) && self.losses.load(Ordering::Acquire) == losses
     }
@@ -53,22 +59,37 @@ impl Route {
 
 impl Inner {
     /// A record was read: where its Spot is of this host, calls of this host go there by themselves until then. Not while they
-    /// have another way to go first.
-    pub(super) fn is_here(&self, object: &Object, record: &SpotRecord, losses: u64, until: Instant) {
-        let lease = self.fence.lease();
+    /// have another way to go first. Whether the Spot knows its route itself now, by this record or by a later one.
+    pub(super) fn is_here(
+        &self,
+        object: &Object,
+        record: &SpotRecord,
+        losses: u64,
+        until: Instant,
+        activating: &mut Activations,
+    ) -> bool {
+        let (version, lease) = (record.version.get(), self.fence.lease());
+        let now = self.fence.is_open_at();
+        let held = now.and_then(|now| object.route.version_if_held(now, losses));
+        if held.is_some_and(|held| held > version) {
+            return true;
+        }
         if record.owner != lease.config().owner || lease.generation() != Some(record.lease) {
-            return object.route.forget(u64::MAX);
+            object.route.forget(u64::MAX);
+            return false;
         }
         if !object.is_of(record.generation.get()) {
-            return;
+            return false;
         }
-        let activating = self.activating.lock();
-        if !activating
-            .get(&record.id)
-            .is_some_and(|place| place.leads_elsewhere(&object.home))
-        {
-            object.route.is_found(self.moment(until), record.version.get(), losses);
+        let until = lease.moment_of(until);
+        let now = self.authority.reader().now();
+        let elsewhere = activating
+            .get(&record.id, now)
+            .is_some_and(|known| known.route().leads_elsewhere(&object.home));
+        if !elsewhere {
+            object.route.is_found(until, version, losses);
         }
+        !elsewhere
     }
 
     /// The Spot that a call of this host may be handed to.
@@ -82,11 +103,9 @@ impl Inner {
 impl Here for Object {
     fn is_for(&self, asked: &Asked<'_>) -> Option<u32> {
         let spots = &*self.spots;
-        let is_known = self.phase() == Phase::Ready
-            && self
-                .route
-                .holds(spots.moment(asked.now), spots.authority.reader().losses());
-        if !is_known || !spots.fence.is_open() || asked.request && may_wait_for(self.lane()).is_err() {
+        let now = spots.fence.is_open_at()?;
+        let is_known = self.phase() == Phase::Ready && self.route.holds(now, spots.authority.reader().losses());
+        if !is_known || asked.request && may_wait_for(self.lane()).is_err() {
             return None;
         }
         self.factory.parts().place(asked.packet, asked.hash, asked.request)

@@ -11,9 +11,7 @@ use tokio::time::Instant;
 
 use crate::channel::{self, Entered, Flow, FlowOrigin, OwnCall, Refusal, ReplyTo, is_traced, refuse};
 use crate::error::{Error, ErrorKind};
-use crate::execution::{
-    self, Abandoned, Callback, Ended, Job, Owner, Pulse, Scope, StateCell, StateTurn, Tick, YieldTurn,
-};
+use crate::execution::{self, Abandoned, Callback, Ended, Job, Owner, Pulse, Scope, StateTurn, Tick, YieldTurn};
 use crate::message::codec::Content;
 use crate::transport::BoxFuture;
 use crate::wire::Span;
@@ -21,6 +19,9 @@ use crate::wire::Span;
 use super::dispatch::{Delivery, Dispatch, OnTick};
 use super::object::Object;
 use super::turn::{Cause, TurnCore};
+
+/// A record of at most so many bytes is decoded in a moment.
+const SHORT: usize = 4096;
 
 /// Something for a Spot that was accepted and has not started.
 pub(crate) struct SpotJob {
@@ -113,7 +114,7 @@ impl SpotJob {
                     build.await;
                     Ended::Well
                 };
-                let turn = StateTurn::new(&StateCell::new(owner, ()), scope(Callback::Build), work);
+                let turn = StateTurn::stateless(scope(Callback::Build), work);
                 Started::new(turn, Kind::Build, None)
             }
             Work::Tick(ticking) => {
@@ -137,14 +138,18 @@ impl SpotJob {
                 Started::new(turn, Kind::Work, traced)
             }
             Work::Call(call) => begin_call(&object, *call, scope(Callback::Unit), now)?,
-            Work::Own(mut call) => begin_own(&object, &mut call, scope(Callback::Unit), now)?,
+            Work::Own(mut call) => {
+                let started = begin_own(&object, &mut call, scope(Callback::Unit), now);
+                call.recycle();
+                started?
+            }
         };
         Some((object, started))
     }
 }
 
 /// A call of this host. Its Spot was ready when it came, and so is not another host's.
-fn begin_own(object: &Arc<Object>, call: &mut OwnCall, scope: Arc<Scope>, now: Instant) -> Option<Started> {
+fn begin_own(object: &Arc<Object>, call: &mut OwnCall, scope: Scope, now: Instant) -> Option<Started> {
     let reply = call.reply.take();
     if call.deadline.is_some_and(|deadline| deadline <= now) {
         if let Some(reply) = reply {
@@ -173,7 +178,7 @@ fn begin_own(object: &Arc<Object>, call: &mut OwnCall, scope: Arc<Scope>, now: I
     }
 }
 
-fn begin_call(object: &Arc<Object>, call: Call, scope: Arc<Scope>, now: Instant) -> Option<Started> {
+fn begin_call(object: &Arc<Object>, call: Call, scope: Scope, now: Instant) -> Option<Started> {
     if call.deadline.is_some_and(|deadline| deadline <= now) {
         // Its caller has ended it; an answer would find nobody.
         if let Some(reply) = call.reply {
@@ -186,12 +191,11 @@ fn begin_call(object: &Arc<Object>, call: Call, scope: Arc<Scope>, now: Instant)
     }
     if let Some(owner) = object.forwards_to() {
         let turn = object.spots.clone().forward(object.clone(), owner, call);
-        let cell = StateCell::new(object.lane(), ());
         let work = async move |_: &mut YieldTurn<'_, ()>| {
             turn.await;
             Ended::Well
         };
-        return Some(Started::new(StateTurn::new(&cell, scope, work), Kind::Build, None));
+        return Some(Started::new(StateTurn::stateless(scope, work), Kind::Build, None));
     }
     let Call {
         handler,
@@ -239,7 +243,12 @@ impl Job for SpotJob {
     type Turn = SpotRun;
 
     fn start(self, now: Instant) -> Option<SpotRun> {
-        let is_own = matches!(self.work, Work::Own(_));
+        // What takes a moment to read, or needs no reading.
+        let is_short = match &self.work {
+            Work::Own(_) => true,
+            Work::Call(call) => call.record.len() <= SHORT,
+            Work::Tick(_) | Work::Build(_) => false,
+        };
         if !self.object.spots.fence.is_open() {
             return Some(SpotRun {
                 object: self.object.clone(),
@@ -251,7 +260,7 @@ impl Job for SpotJob {
         Some(SpotRun {
             object,
             running: Running::Started(started),
-            was_asked: is_own,
+            was_asked: is_short,
         })
     }
 
@@ -368,7 +377,7 @@ impl execution::Turn for SpotRun {
         };
         let poll = running.poll(cx);
         if poll.is_ready() && running.kind != Kind::Build {
-            self.object.has_worked(crate::clock::now());
+            self.object.has_worked();
             if running.kind == Kind::First {
                 self.object.first_is_done();
             }
@@ -399,7 +408,7 @@ impl execution::Turn for SpotRun {
                 target: "zlink::dispatch", event_id = "zlink.dispatch_error", surface = "spot", spot = %object.id,
                 outcome = "failed", reason = "handler_exception", text
             );
-            object.has_worked(crate::clock::now());
+            object.has_worked();
             if is_first {
                 object.first_is_done();
             }

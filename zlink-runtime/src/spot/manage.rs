@@ -113,7 +113,7 @@ impl Inner {
         let Some(record) = reservation.record().cloned() else {
             return Outcome::Failed(Error::not_executed(ErrorKind::InternalFailure, "a reservation is gone"));
         };
-        if !object.is_reserved(record.reference()) {
+        if !object.is_reserved(record.generation) {
             let text = "the Spot was taken from its host before it was made";
             return Outcome::Failed(Error::not_executed(ErrorKind::Unavailable, text));
         }
@@ -222,7 +222,7 @@ impl Inner {
     ) {
         let Some(reply) = reply else { return };
         let is_own = self.home(&mesh).is_some_and(|home| home.rid == source);
-        let Some(under_way) = self.controls.begin((mesh.clone(), source)) else {
+        let Some(under_way) = self.controls.begin((mesh.clone(), source.clone())) else {
             let kind = match is_own {
                 true => ErrorKind::CapacityExceeded,
                 false => ErrorKind::Unavailable,
@@ -233,7 +233,7 @@ impl Inner {
         let deadline = deadline(at, control.timeout_ms);
         let payload = control.payload.of(&record);
         let begun = match control.kind {
-            RecordKind::SpotCreate => self.begin_create(&mesh, payload, deadline),
+            RecordKind::SpotCreate => self.begin_create(&mesh, &source, payload, deadline),
             _ => self.begin_close_by(&mesh, payload),
         };
         match begun {
@@ -266,6 +266,7 @@ impl Inner {
     fn begin_create(
         self: &Arc<Self>,
         mesh: &MeshName,
+        source: &Rid,
         payload: &[u8],
         deadline: Option<Instant>,
     ) -> Result<Asked, Error> {
@@ -282,6 +283,12 @@ impl Inner {
                 "a field of the request to create a Spot is out of its bounds",
             );
         };
+        if asked.source != source.as_bytes() {
+            return refuse(
+                ErrorKind::ProtocolError,
+                "the request to create a Spot names another sender than it came from",
+            );
+        }
         let home = self
             .home(mesh)
             .filter(|home| home.serves && asked.mesh == mesh.as_str());
@@ -384,7 +391,7 @@ impl Inner {
         if object.factory.parts().kind == SpotKind::Entry {
             return refuse(ErrorKind::InvalidOperation, "an Entry Spot lives as long as its node");
         }
-        match object.reference().generation == generation {
+        match object.generation() == generation {
             true => Ok(Asked::Close(object)),
             false => refuse(
                 ErrorKind::InvalidOperation,

@@ -17,12 +17,13 @@ use crate::error::{ArgumentError, Error, ErrorKind};
 use crate::execution::{Callback, CpuPool, IoPool, Offers, Overrun, Owner, Unit};
 use crate::id::{ObjectGeneration, SpotId, SpotRef, TimerName};
 use crate::location::SpotRecord;
-use crate::wire::SpotCall;
+use crate::wire::{SpotCall, SpotTarget};
 
 use super::desk::Incoming;
 use super::factory::SpotFactory;
 use super::here::Route;
 use super::job::{SpotJob, Ticking, Work};
+use super::recorded::Recorded;
 use super::shared::Shared;
 use super::spots::{Home, Inner};
 use super::value::CloseReason;
@@ -54,34 +55,45 @@ impl Phase {
     }
 }
 
-/// One Spot.
+/// One Spot. Of what it keeps while nothing happens, everything that its host knows anyway is left out: there may be a million.
 pub(super) struct Object {
     pub(super) id: SpotId,
     pub(super) spots: Arc<Inner>,
     pub(super) home: Arc<Home>,
     pub(super) factory: SpotFactory,
     unit: Unit<SpotJob>,
-    /// Known once its ID is reserved, which comes before everything of the user's.
-    reference: OnceLock<SpotRef>,
+    /// Of this incarnation; 0 until its ID is reserved, which comes before everything of the user's.
+    generation: AtomicU64,
+    /// Made once somebody asks for it.
+    reference: OnceLock<Box<SpotRef>>,
     /// Whether calls of this host go here without asking anybody.
     pub(super) route: Route,
-    /// A [`Phase`]; written with the state locked.
-    phase: AtomicU8,
     /// When its last application turn ended, in nanoseconds since its host's Spots began.
     worked: AtomicU64,
     state: Mutex<State>,
-    /// A state cell of the Spot's own type, once it is made.
-    cell: OnceLock<Box<dyn Any + Send + Sync>>,
-    /// The owners of its timers, where each has its own.
-    timers: Mutex<BTreeMap<TimerName, Owner<SpotJob>>>,
+    /// The cell of a state of the Spot's own type, once it is made.
+    cell: OnceLock<Arc<dyn Any + Send + Sync>>,
+    /// The owners of its timers, where it has any.
+    timers: Mutex<Option<Box<Lanes>>>,
+    /// A [`Phase`]; written with the state locked.
+    phase: AtomicU8,
 }
 
+type Lanes = BTreeMap<TimerName, Owner<SpotJob>>;
+
+#[derive(Default)]
 struct State {
-    record: Option<SpotRecord>,
+    record: Recorded,
     /// The generation of its ID that was taken from this host last.
     taken: Option<ObjectGeneration>,
+    end: Option<Box<End>>,
+}
+
+/// What is of its end, and behind it.
+#[derive(Default)]
+struct End {
     /// Why it is gone, for what still waits.
-    ended: Option<Error>,
+    why: Option<Error>,
     /// What makes it anew once it is gone, in order, and until when that may take.
     after: Vec<(Instant, Incoming)>,
 }
@@ -94,29 +106,24 @@ impl Object {
             home,
             factory,
             unit,
+            generation: AtomicU64::new(0),
             reference: OnceLock::new(),
             route: Route::default(),
-            phase: AtomicU8::new(Phase::Creating as u8),
             worked: AtomicU64::new(spots.moment(clock::now())),
-            state: Mutex::new(State {
-                record: None,
-                taken: None,
-                ended: None,
-                after: Vec::new(),
-            }),
+            state: Mutex::default(),
             cell: OnceLock::new(),
             timers: Mutex::default(),
+            phase: AtomicU8::new(Phase::Creating as u8),
             spots,
         })
     }
 
     /// Its ID is reserved: everything of the user's comes after this. Whether it is so still: this host may have heard of
     /// its own reservation after others have taken it.
-    pub(super) fn is_reserved(&self, reference: SpotRef) -> bool {
+    pub(super) fn is_reserved(&self, generation: ObjectGeneration) -> bool {
         let state = self.state.lock();
-        let holds = state.taken != Some(reference.generation);
-        let _ = self.reference.set(reference);
-        holds
+        self.generation.store(generation.get(), Ordering::Release);
+        state.taken != Some(generation)
     }
 
     /// Another host has taken that generation. Whether it is this one's, as far as that is known.
@@ -125,18 +132,33 @@ impl Object {
         self.is_of(generation.get())
     }
 
-    /// This incarnation of it.
+    /// Its generation.
     ///
     /// # Panics
     /// Before its ID is reserved: nothing of the user's runs then.
+    pub(super) fn generation(&self) -> ObjectGeneration {
+        let generation = ObjectGeneration::new(self.generation.load(Ordering::Acquire));
+        generation.expect("a Spot is reserved before it is made")
+    }
+
+    /// This incarnation of it.
+    ///
+    /// # Panics
+    /// As [`Object::generation`].
     pub(super) fn reference(&self) -> &SpotRef {
-        self.reference.get().expect("a Spot is reserved before it is made")
+        self.reference.get_or_init(|| {
+            Box::new(SpotRef {
+                id: self.id.clone(),
+                generation: self.generation(),
+                mesh: self.home.mesh.clone(),
+                node: self.home.rid.clone(),
+            })
+        })
     }
 
     /// Whether that is its generation.
     pub(super) fn is_of(&self, generation: u64) -> bool {
-        let reference = self.reference.get();
-        reference.is_some_and(|reference| reference.generation.get() == generation)
+        generation != 0 && self.generation.load(Ordering::Acquire) == generation
     }
 
     pub(super) fn lane(&self) -> &Owner<SpotJob> {
@@ -162,32 +184,32 @@ impl Object {
     }
 
     pub(super) fn record(&self) -> Option<SpotRecord> {
-        self.state.lock().record.clone()
+        self.state.lock().record.whole(self)
     }
 
     /// Its record has changed in the store, and it is still its owner.
     pub(super) fn has_record(&self, record: SpotRecord) {
-        self.state.lock().record = Some(record);
+        self.state.lock().record = Recorded::of(record, self);
     }
 
     /// It is made and recorded.
     pub(super) fn is_ready(&self, record: SpotRecord) {
         let mut state = self.state.lock();
-        state.record = Some(record);
-        self.has_worked(clock::now());
+        state.record = Recorded::of(record, self);
+        self.has_worked();
         if self.phase() == Phase::Creating {
             self.set_phase(&mut state, Phase::Ready);
         }
     }
 
-    pub(super) fn has_state(&self, cell: Box<dyn Any + Send + Sync>) {
+    pub(super) fn has_state(&self, cell: Arc<dyn Any + Send + Sync>) {
         let _ = self.cell.set(cell);
     }
 
     /// Another host has it: what waits here goes there.
     pub(super) fn forwards(&self, owner: SpotRecord) {
         let mut state = self.state.lock();
-        state.record = Some(owner);
+        state.record = Recorded::Other(Box::new(owner));
         self.set_phase(&mut state, Phase::Forwarding);
     }
 
@@ -196,22 +218,30 @@ impl Object {
         if self.phase() != Phase::Forwarding {
             return None;
         }
-        self.state.lock().record.clone()
+        self.record()
+    }
+
+    /// Which owner it has, as its record says.
+    pub(super) fn target(&self) -> Option<SpotTarget> {
+        let (lease, generation, owner_generation) = self.state.lock().record.owner()?;
+        Some(SpotTarget {
+            generation: generation.get(),
+            owner_generation,
+            lease: lease.get(),
+        })
     }
 
     /// Why a call for another owner than this one, as it is now, is not for it.
     pub(super) fn refusal(&self, call: &SpotCall) -> Option<(ErrorKind, &'static str)> {
-        let state = self.state.lock();
-        let record = state.record.as_ref()?;
-        let other_owner = call.lease != record.lease.get();
-        let other_generation =
-            call.generation == record.generation.get() && call.owner_generation != record.owner_generation;
+        let (lease, generation, owner_generation) = self.state.lock().record.owner()?;
+        let other_owner = call.lease != lease.get();
+        let other_generation = call.generation == generation.get() && call.owner_generation != owner_generation;
         (other_owner || other_generation).then_some((ErrorKind::Unavailable, "another owner of the Spot was meant"))
     }
 
     /// Why what waits for it does not run.
     pub(super) fn why_ended(&self) -> Error {
-        let ended = self.state.lock().ended.clone();
+        let ended = self.state.lock().end.as_ref().and_then(|end| end.why.clone());
         ended.unwrap_or_else(|| {
             Error::not_executed(ErrorKind::ShuttingDown, "the Spot ended before the call could start")
         })
@@ -236,9 +266,12 @@ impl Object {
         });
     }
 
-    /// An application turn of it has ended.
-    pub(super) fn has_worked(&self, now: Instant) {
-        self.worked.store(self.spots.moment(now), Ordering::Relaxed);
+    /// An application turn of it has ended. Only who may be closed for having nothing to do keeps when.
+    #[inline]
+    pub(super) fn has_worked(&self) {
+        if self.home.idle_timeout.is_some() {
+            self.worked.store(self.spots.moment(clock::now()), Ordering::Relaxed);
+        }
     }
 
     /// Since when it has nothing to do; `None` while it has.
@@ -294,7 +327,7 @@ impl Object {
     /// Ends it here and now: another host has it, or it was never made. What waits is told why.
     pub(super) fn stop_with(&self, why: Error) {
         let kind = why.kind();
-        self.state.lock().ended.get_or_insert(why);
+        self.state.lock().end.get_or_insert_default().why.get_or_insert(why);
         self.stop(kind);
     }
 
@@ -320,10 +353,9 @@ impl Object {
     pub(super) fn end(&self) -> Vec<Incoming> {
         let mut state = self.state.lock();
         self.set_phase(&mut state, Phase::Ended);
-        std::mem::take(&mut state.after)
-            .into_iter()
-            .map(|(_, incoming)| incoming)
-            .collect()
+        let after = state.end.as_mut().map(|end| std::mem::take(&mut end.after));
+        let after = after.into_iter().flatten();
+        after.map(|(_, incoming)| incoming).collect()
     }
 
     /// Lets `incoming` wait for its end. Whether it is the first to; the end has come where it is handed back.
@@ -332,19 +364,22 @@ impl Object {
         if self.phase() == Phase::Ended {
             return Err(Box::new(incoming));
         }
-        state.after.push((until, incoming));
-        Ok(state.after.len() == 1)
+        let after = &mut state.end.get_or_insert_default().after;
+        after.push((until, incoming));
+        Ok(after.len() == 1)
     }
 
     /// When the next of those has waited too long.
     pub(super) fn next_wait(&self) -> Option<Instant> {
-        self.state.lock().after.iter().map(|(until, _)| *until).min()
+        let state = self.state.lock();
+        state.end.as_ref()?.after.iter().map(|(until, _)| *until).min()
     }
 
     /// Those that have waited too long.
     pub(super) fn waited_too_long(&self, now: Instant) -> Vec<Incoming> {
         let mut state = self.state.lock();
-        let late = state.after.extract_if(.., |(until, _)| *until <= now);
+        let Some(end) = &mut state.end else { return Vec::new() };
+        let late = end.after.extract_if(.., |(until, _)| *until <= now);
         late.map(|(_, incoming)| incoming).collect()
     }
 
@@ -365,11 +400,13 @@ impl Object {
     /// user's, and may ask for a timer.
     fn owners(&self) -> Vec<Owner<SpotJob>> {
         let timers = self.timers.lock();
-        std::iter::once(self.lane()).chain(timers.values()).cloned().collect()
+        let timers = timers.iter().flat_map(|timers| timers.values());
+        std::iter::once(self.lane()).chain(timers).cloned().collect()
     }
 
     fn timer_owner(&self, name: &TimerName) -> Owner<SpotJob> {
         let mut timers = self.timers.lock();
+        let timers = timers.get_or_insert_default();
         timers.entry(name.clone()).or_insert_with(|| self.unit.timer()).clone()
     }
 
@@ -422,7 +459,7 @@ impl Object {
     }
 
     pub(super) fn cancel_timer(&self, name: &TimerName, generation: u64) -> bool {
-        let owner = self.timers.lock().get(name).cloned();
+        let owner = self.timers.lock().as_ref().and_then(|timers| timers.get(name).cloned());
         owner.is_some_and(|owner| {
             self.spots
                 .timers

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::num::NonZeroU32;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Waker};
 use std::time::Duration;
@@ -13,7 +14,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::channel::{DropCounts, Drops, Filters, Objects, Outbound, OwnPeer};
+use crate::channel::{DropCounts, Drops, Filters, Objects, Outbound, OwnPeer, Owned, Place};
 use crate::clock;
 use crate::error::{Error, ErrorKind};
 use crate::execution::{CpuPool, IoPool, Timers, WorkersHandle};
@@ -27,7 +28,7 @@ use crate::routing::cache::RouteCache;
 
 use super::controls::Controls;
 use super::factory::SpotFactory;
-use super::find::Known;
+use super::known::{Activations, Places, activations};
 use super::object::Object;
 use super::publish::{Fanout, Subscribers};
 use super::shared::Shared;
@@ -69,6 +70,8 @@ pub(crate) struct Home {
     pub(crate) filters: Filters,
     /// Itself, for calls of its own host; found with the first.
     pub(crate) own: OnceLock<Arc<OwnPeer>>,
+    /// And as a place of Spots.
+    pub(crate) place: OnceLock<Arc<Place>>,
 }
 
 impl Home {
@@ -79,6 +82,17 @@ impl Home {
         }
         let own = outbound.own_node(&self.mesh)?;
         Some(self.own.get_or_init(|| own.clone()))
+    }
+
+    /// The same as a place of Spots; `None` before its host has a lease.
+    pub(super) fn place(&self, lease: &HostLease) -> Option<&Arc<Place>> {
+        if let Some(place) = self.place.get() {
+            return Some(place);
+        }
+        let run = lease.generation()?;
+        let place = Place::new(self.mesh.clone(), self.rid.clone(), self.lifecycle);
+        let place = Arc::new(place.owned_by(lease.config().owner, run, None));
+        Some(self.place.get_or_init(|| place))
     }
 
     /// The factory of that type, if it is of that kind.
@@ -107,13 +121,17 @@ pub(super) struct Inner {
     pub(super) authority: Authority,
     pub(super) blobs: Arc<Blobs>,
     pub(super) fence: Fence,
+    /// The moment at which the last records were read for which this host could prove that it lives.
+    pub(super) open_at: AtomicU64,
     pub(super) homes: Vec<Arc<Home>>,
     /// Those that are here, or are being made here.
     pub(super) table: Mutex<HashMap<SpotId, Arc<Object>>>,
     /// Those that were found, here and elsewhere.
-    pub(super) routes: Mutex<RouteCache<SpotId, Known>>,
+    pub(super) routes: Mutex<RouteCache<SpotId, Owned>>,
+    /// Where that is.
+    pub(super) places: Mutex<Places>,
     /// Those that this host has sent a first message to, and where.
-    pub(super) activating: Mutex<HashMap<SpotId, super::find::Activating>>,
+    pub(super) activating: Mutex<Activations>,
     /// Nodes whose hosts were just proved dead, and until when the list of nodes may not show it.
     pub(super) counted_out: Mutex<HashMap<Rid, Instant>>,
     pub(super) subscribers: Subscribers,
@@ -136,6 +154,7 @@ impl Spots {
             }),
             blobs: Arc::new(config.blobs),
             fence,
+            open_at: AtomicU64::new(u64::MAX),
             timers: Timers::new(),
             cpu: CpuPool::new(),
             io: IoPool::new(config.runtime.clone()),
@@ -143,7 +162,8 @@ impl Spots {
             homes: config.homes.into_iter().map(Arc::new).collect(),
             table: Mutex::default(),
             routes: Mutex::new(RouteCache::new(config.route_age, ROUTE_CACHE_ROUTES)),
-            activating: Mutex::default(),
+            places: Mutex::default(),
+            activating: Mutex::new(activations()),
             counted_out: Mutex::default(),
             subscribers: Subscribers::default(),
             fanout,
@@ -162,6 +182,7 @@ impl Spots {
             inner.runtime.spawn(publishes.run(Arc::downgrade(&inner))),
             inner.runtime.spawn(Inner::evict(Arc::downgrade(&inner))),
             inner.runtime.spawn(Inner::take_up(Arc::downgrade(&inner))),
+            inner.runtime.spawn(Inner::sweep(Arc::downgrade(&inner))),
         ];
         inner.tasks.lock().extend(tasks);
         let objects: Arc<dyn Objects> = inner.clone();
@@ -267,6 +288,11 @@ impl Fence {
     /// Whether this host may begin, and go on with, work of the Spots that it owns.
     pub(super) fn is_open(&self) -> bool {
         self.0.lease.admits()
+    }
+
+    /// The same, with the moment of the lease's clock at which it was asked.
+    pub(super) fn is_open_at(&self) -> Option<u64> {
+        self.0.lease.admits_at()
     }
 
     /// The same; where it may not, the turn is woken once it may again.

@@ -48,7 +48,7 @@ macro_rules! common {
         /// The Spot's ID.
         #[must_use]
         pub fn id(&self) -> &SpotId {
-            &self.object().reference().id
+            &self.object().id
         }
 
         /// This very incarnation of it.
@@ -60,13 +60,13 @@ macro_rules! common {
         /// The mesh of the node that has it.
         #[must_use]
         pub fn mesh(&self) -> &MeshName {
-            &self.object().reference().mesh
+            &self.object().home.mesh
         }
 
         /// The node that has it.
         #[must_use]
         pub fn node(&self) -> &Rid {
-            &self.object().reference().node
+            &self.object().home.rid
         }
 
         /// The value of that type that the host was built with, by `shared(…)`.

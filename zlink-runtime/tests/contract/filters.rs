@@ -422,7 +422,7 @@ impl DeskHandler for Scoped {
 /// Every dispatch has a scope that filters and handler share and no other dispatch has. It ends once, with the handler:
 /// well, failed, panicked, not let through or stopped, and before the request is answered.
 ///
-/// REQ: CH-607, EX-70
+/// REQ: CH-607
 #[tokio::test]
 async fn each_dispatch_has_a_scope_that_ends_with_it() {
     let (ended, scopes) = (Arc::<AtomicUsize>::default(), Arc::<Mutex<Vec<u64>>>::default());

@@ -20,6 +20,7 @@ mod filters;
 mod flow;
 mod handover;
 mod messages;
+mod objects;
 mod permits;
 mod ready;
 mod records;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use zlink_generated::contract::{Brief, Note, ORDERS, OrdersHandler, STOCK, orders_client, orders_server};
 use zlink_runtime::error::{ErrorKind, Execution, HandlerError};
@@ -160,7 +160,12 @@ fn a_handler_that_blocks_its_thread_is_named() {
             .enable_all()
             .build()
             .unwrap();
-        looks.block_on(heard);
+        looks.block_on(async {
+            heard.await;
+            // It looks again meanwhile, and has nothing new to say.
+            let since = Instant::now();
+            until("two looks more", || since.elapsed() > Duration::from_millis(600)).await;
+        });
         letting_go.store(true, Ordering::Release);
     });
     runtime.block_on(async {

@@ -4,7 +4,8 @@ use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
 
-use zlink_generated::contract::orders_client;
+use zlink_generated::contract::{orders_client, orders_server};
+use zlink_runtime::HostPhase;
 use zlink_runtime::prelude::*;
 
 use super::kit::*;
@@ -35,5 +36,27 @@ async fn a_call_that_waits_for_room_and_is_not_polled_holds_no_stop_up() {
         let stopped = (ErrorKind::ShuttingDown, Execution::NotExecuted);
         assert_eq!(failure(soon("its end", ask).await), stopped, "{way:?}");
         assert_eq!(failure(soon("its end", tell).await), stopped, "{way:?}");
+    }
+}
+
+/// What its server had taken before the stop began may still end with its reply: the links stay for it.
+///
+/// REQ: EX-104
+#[tokio::test]
+async fn a_call_under_way_gets_its_reply_while_its_host_drains() {
+    for way in WAYS {
+        let desk = Desk::new("s");
+        let s = serving(way, orders_server(desk.clone()), |host| host).await;
+        let c = calling(way, "c", &s, |host| host).await;
+        let call = spawn(orders_client(&c).ask(note("hold", 1)));
+        desk.reached(1).await;
+        let stopping = c.clone();
+        let stop = spawn(async move { stopping.shutdown().await });
+        until("it to drain", || c.status().phase == HostPhase::Draining).await;
+        settle().await;
+        assert!(!stop.is_finished() && !call.is_finished());
+        desk.gate().open();
+        assert_eq!(soon("the reply", call).await.unwrap().unwrap().text, "s");
+        soon("the stop", stop).await.unwrap().unwrap();
     }
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 use zlink_generated::contract::Note;
 use zlink_runtime::testing::Cluster;
 
-use crate::kit::{AT_ONCE, BEAT, Events, Reader, connected, is_ready, news_publisher, note, publisher, subscriber};
+use crate::kit::{
+    AT_ONCE, BEAT, Events, Reader, connected, is_ready, news_publisher, note, publisher, slow, subscriber,
+};
 
 /// REQ: NET-903, NET-904, NET-905, NET-907, CH-907
 #[tokio::test(start_paused = true)]
@@ -108,7 +110,7 @@ async fn a_publisher_that_stops_is_lost_at_once_and_found_again() {
 #[tokio::test(start_paused = true)]
 async fn one_that_is_lost_as_soon_as_it_is_ready_is_dialled_ever_more_seldom() {
     let events = Events::collect();
-    let cluster = Cluster::new(5);
+    let cluster = Cluster::new(6);
     let reader = Reader::new();
     publisher(&cluster, "p", |fanout| fanout);
     subscriber(&cluster, "s", &["p"], &reader, |fanout| fanout.max_message(4096));
@@ -128,4 +130,32 @@ async fn one_that_is_lost_as_soon_as_it_is_ready_is_dialled_ever_more_seldom() {
     assert!((5..60).contains(&ready()), "{} times within 30 s", ready());
     cluster.advance(2 * BEAT).await;
     assert!(is_ready(&cluster.host("s"), "p"), "and comes back");
+}
+
+/// Not even a beacon is read without a permit: who has none for 15 s does not know whether anybody publishes.
+///
+/// REQ: NET-908, NET-912
+#[tokio::test(start_paused = true)]
+async fn a_saturated_subscriber_loses_its_publisher_and_has_it_back() {
+    let cluster = Cluster::new(5);
+    let reader = Reader::new();
+    reader.open(false);
+    publisher(&cluster, "p", |fanout| fanout);
+    slow(&cluster, "slow", "", &reader);
+    cluster.start_all().await.unwrap();
+    connected(&cluster, 1).await;
+    let (p, s) = (cluster.host("p"), cluster.host("slow"));
+    // One runs, and one holds the only permit there is.
+    for number in 0..2 {
+        news_publisher(&p).flash(note(number)).await.unwrap();
+        cluster.advance(AT_ONCE).await;
+    }
+    assert!(is_ready(&s, "p"));
+    cluster.advance(Duration::from_secs(16)).await;
+    assert!(!is_ready(&s, "p"));
+    assert_eq!(s.status().phase, zlink_runtime::HostPhase::Serving);
+    reader.open(true);
+    cluster.advance(2 * BEAT).await;
+    assert!(is_ready(&s, "p"));
+    assert_eq!(reader.numbers(), [0, 1]);
 }

@@ -201,6 +201,8 @@ pub(crate) enum Flaw {
     Short,
     /// A read of several keys gives them in another order.
     Shuffled,
+    /// A batch has 128 keys at most, as with etcd where nobody has raised that.
+    Narrow,
 }
 
 #[derive(Debug)]
@@ -247,6 +249,9 @@ impl LocationStore for Flawed {
                         }
                     }
                 }
+                Flaw::Narrow if batch.mutations().len() + batch.conditions().len() > 128 => Err(
+                    StoreError::Unavailable("too many operations in a transaction".to_owned()),
+                ),
                 _ => self.0.write(batch).await,
             }
         })
@@ -283,6 +288,7 @@ async fn the_suite_finds_each_planted_flaw() {
         Flaw::Undead,
         Flaw::Short,
         Flaw::Shuffled,
+        Flaw::Narrow,
     ] {
         let provider = FlawedProvider(Memory::default(), flaw);
         let mut found = Vec::new();

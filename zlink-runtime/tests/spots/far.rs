@@ -57,6 +57,7 @@ pub(crate) fn choose(provider: Provider) -> Option<Arc<Far>> {
 }
 
 /// What the nodes of a test share, as the node `name` reaches it: with the faults of its cluster.
+#[allow(clippy::type_complexity, reason = "the two of them")]
 fn far(cluster: &Cluster, name: &str) -> Option<(Faulty<InTime<dyn LocationStore>>, Faulty<InTime<dyn BlobStore>>)> {
     let (store, blobs) = FAR.with_borrow(Weak::upgrade)?.open();
     let faults = cluster.store_faults(name);

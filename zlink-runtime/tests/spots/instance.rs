@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use zlink_runtime::error::ErrorKind;
+use zlink_runtime::error::{ErrorKind, Execution};
 use zlink_runtime::prelude::HandlerError;
 use zlink_runtime::rt::{CloseReason, Instant};
 
@@ -211,6 +211,38 @@ async fn where_a_cart_is_made_is_told_or_clear() -> Tested {
         cart().in_mesh("world").await?;
         cart().in_mesh("other").await?;
         assert_eq!(world.count("activate"), 1, "what is there is not moved");
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// Whoever waits for a cart that another host has begun to make does not wait for ever, a send either.
+///
+/// REQ: SP-067, RT-007
+#[tokio::test(start_paused = true)]
+async fn a_send_waits_thirty_seconds_for_a_cart_that_others_make() -> Tested {
+    for place in REMOTE {
+        let (cluster, world, host) = placed(place, 55).await?;
+        calls(&cluster, "stranger");
+        cluster.start("stranger").await?;
+        cluster.advance(Duration::from_secs(3)).await;
+        world.holds("activate");
+        cart_spots(&host).of("cart").add(text("first")).activating().await?;
+        world.until("held in activate").await;
+        let began = tokio::time::Instant::now();
+        let strange = cart_spots(&cluster.host("stranger")).of("cart");
+        let late = strange.add(text("late")).activating().await.unwrap_err();
+        assert_eq!(
+            (late.kind(), late.execution()),
+            (Some(ErrorKind::DeadlineExceeded), Execution::NotExecuted),
+            "{late}"
+        );
+        let waited = began.elapsed().as_secs_f32();
+        assert!((30.0..31.0).contains(&waited), "{waited}");
+        world.open_build(1);
+        world.until("cart has first").await;
+        strange.add(text("second")).activating().await?;
+        assert_eq!(view(&strange).await?, "first,second");
         cluster.shutdown().await?;
     }
     Ok(())

@@ -44,7 +44,7 @@ async fn is_there(cluster: &Cluster, blob: &BlobRef) -> Result<bool, Failure> {
     Ok(far::observer(cluster).1.get(blob).await?.is_some())
 }
 
-/// REQ: LS-004, LS-071, SP-031
+/// REQ: LS-004, LS-071, SP-031, LS-014
 #[tokio::test(start_paused = true)]
 async fn a_large_first_message_is_kept_until_it_is_handled() -> Tested {
     for place in EVERYWHERE {

@@ -10,7 +10,7 @@ use zlink_runtime::testing::Cluster;
 use crate::arena::*;
 use crate::kit::*;
 
-/// REQ: SP-030, SP-033, SP-050, SP-080, SP-082
+/// REQ: SP-030, SP-033, SP-050, SP-080, SP-082, EX-70
 #[tokio::test(start_paused = true)]
 async fn a_room_is_created_found_called_and_closed() -> Tested {
     for place in EVERYWHERE {
@@ -261,6 +261,35 @@ async fn a_room_is_there_once_it_is_initialised() -> Tested {
         world.open_build(1);
         creating.await??;
         assert_eq!(look(&room, "lines").await?, "x", "what was not there is not remembered");
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// Nor does whoever remembers the room that was there before reach one that is being made.
+///
+/// REQ: SP-084, RT-008
+#[tokio::test(start_paused = true)]
+async fn an_old_route_leads_to_no_room_that_is_being_made() -> Tested {
+    for place in REMOTE {
+        let (cluster, world, host) = placed(place, 12).await?;
+        let owner = cluster.host("owner");
+        let (one, old) = room(&host, "room", "first").await?;
+        look(&one, "lines").await?;
+        assert!(room_spots(&owner).close(&old).await?);
+        world.holds("initialize");
+        let creating = tokio::spawn(room_spots(&owner).get_or_create("room", text("second")).into_future());
+        cluster.advance(Duration::from_secs(1)).await;
+        assert_eq!(world.count("held in initialize"), 1);
+        let early = one
+            .look(text("lines"))
+            .timeout(Duration::from_secs(1))
+            .await
+            .unwrap_err();
+        assert_eq!(early.kind(), Some(ErrorKind::NotFound), "{early}");
+        world.open_build(1);
+        creating.await??;
+        assert_eq!(look(&one, "lines").await?, "second");
         cluster.shutdown().await?;
     }
     Ok(())

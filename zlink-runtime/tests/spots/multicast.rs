@@ -198,6 +198,35 @@ async fn a_node_that_takes_nothing_is_left_out() -> Tested {
     Ok(())
 }
 
+/// A host that cannot prove that it has its rooms gives them nothing to read, then or later.
+///
+/// REQ: LS-032, SP-107
+#[tokio::test(start_paused = true)]
+async fn rooms_of_a_host_without_a_lease_hear_nothing() -> Tested {
+    for provider in PROVIDERS {
+        let (cluster, world) = on(provider, 116);
+        hears(&cluster, &world, "one");
+        publishes(&cluster, "press");
+        start(&cluster).await?;
+        room(&cluster.host("one"), "room", "x").await?;
+        cluster.store_faults("one").cut();
+        cluster.advance(12 * SECOND).await;
+        for from in ["one", "press"] {
+            room_spots(&cluster.host(from)).publish_news(text("never")).await?;
+        }
+        cluster.advance(SECOND).await;
+        cluster.store_faults("one").heal();
+        cluster.advance(20 * SECOND).await;
+        for from in ["one", "press"] {
+            room_spots(&cluster.host(from)).publish_news(text("again")).await?;
+        }
+        cluster.advance(SECOND).await;
+        assert_eq!((world.count("read never"), world.count("read again")), (0, 2));
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
 /// REQ: SP-105, ERR-303
 #[tokio::test(start_paused = true)]
 async fn what_has_not_begun_does_not_begin_and_what_has_goes_on() -> Tested {

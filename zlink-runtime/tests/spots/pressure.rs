@@ -263,12 +263,19 @@ async fn many_idle_carts_go_while_calls_are_answered() -> Tested {
                 .await?;
         }
         let kept = cart_spots(&host).of("cart-7");
+        let carts = world.clone();
+        let all_at_once = tokio::spawn(async move {
+            carts.until("IdleEvicted").await;
+            carts.count("IdleEvicted")
+        });
         for second in 0..30 {
             kept.add(text(&second.to_string())).activating().await?;
             busy.look(text("lines")).timeout(SECOND).await?;
             cluster.advance(SECOND).await;
         }
         assert_eq!(world.count("IdleEvicted"), 199, "all but the one that is used");
+        let begun = all_at_once.await?;
+        assert!((1..=64).contains(&begun), "{begun} in one look");
         assert_eq!(world.count("closing cart-7 "), 0);
         cluster.shutdown().await?;
     }

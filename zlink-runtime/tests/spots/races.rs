@@ -190,3 +190,72 @@ async fn a_call_that_finds_the_winner_while_its_host_sends_to_the_loser_does_not
     }
     Ok(())
 }
+
+/// The last message that went by the loser of a race may still be on its way when the next one goes to the winner.
+///
+/// REQ: SP-067
+#[tokio::test(start_paused = true)]
+async fn what_goes_to_the_winner_comes_behind_what_the_loser_sends_on() -> Tested {
+    const READ: Duration = Duration::from_millis(300);
+    for provider in PROVIDERS {
+        let (cluster, world) = on(provider, 83);
+        for name in ["loser", "winner"] {
+            serves_with(&cluster, &world, name, move |objects| {
+                all(objects).placement_weight(if name == "winner" { 100 } else { 0 })
+            });
+        }
+        calls(&cluster, "caller");
+        start(&cluster).await?;
+        let carts = cart_spots(&cluster.host("caller"));
+        let faults = cluster.store_faults("caller");
+        faults.every(Operation::Read, Fault::DelayAnswer(READ));
+        let began = tokio::time::Instant::now();
+        let making = tokio::spawn(carts.of("cart").view(text("second")).activating().into_future());
+        cluster.advance(READ / 3).await;
+        let won = cart_spots(&cluster.host("winner")).of("cart");
+        won.add(text("first")).activating().await?;
+        world.until("cart has first").await;
+        for (name, weight) in [("winner", 0), ("loser", 100)] {
+            cluster.host(name).mesh("world")?.set_placement_weight(weight)?;
+        }
+        assert_eq!(making.await??.text, "first,second");
+        faults.heal();
+        // The caller sends there for thirty seconds, from when it was told that there is no cart.
+        tokio::time::sleep_until(began + READ + Duration::from_millis(29_800)).await;
+        cluster.network().delay("loser", "winner", Duration::from_millis(700));
+        carts.of("cart").add(text("third")).activating().await?;
+        cluster.advance(Duration::from_millis(300)).await;
+        carts.of("cart").add(text("fourth")).activating().await?;
+        cluster.advance(Duration::from_secs(3)).await;
+        assert_eq!(won.view(text("")).await?.text, "first,second,third,fourth");
+        assert_eq!(world.count("activate cart"), 1, "{:?}", world.log());
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// Nor is what closes polled on while its host cannot prove that it has it.
+///
+/// REQ: LS-033
+#[tokio::test(start_paused = true)]
+async fn a_close_under_way_stands_still_with_its_host() -> Tested {
+    for place in LOCAL {
+        let (cluster, world, host) = placed(place, 84).await?;
+        let (_, spot) = room(&host, "one", "x").await?;
+        world.holds("closing");
+        let call = room_spots(&host).close(&spot).timeout(Duration::from_secs(60));
+        let closing = tokio::spawn(call.into_future());
+        world.until("held in closing").await;
+        cluster.store_faults("owner").cut();
+        cluster.advance(Duration::from_secs(12)).await;
+        world.open_build(1);
+        cluster.advance(Duration::from_secs(2)).await;
+        assert_eq!(world.count("room dropped"), 0, "{:?}", world.log());
+        assert!(!closing.is_finished());
+        cluster.store_faults("owner").heal();
+        assert!(closing.await??);
+        assert_eq!(world.count("room dropped"), 1);
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}

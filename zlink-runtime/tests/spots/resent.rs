@@ -20,6 +20,10 @@ async fn a_create_whose_answer_is_lost_is_answered_as_it_ended() -> Tested {
             for named in [true, false] {
                 // Whether it ends before its caller can ask again, or after.
                 for early in [true, false] {
+                    // All of them in memory, half of them elsewhere.
+                    if place.1 != Provider::Memory && early != named {
+                        continue;
+                    }
                     let (cluster, world, host) = placed(place, 80 + at as u64).await?;
                     world.holds("create");
                     let rooms = room_spots(&host);

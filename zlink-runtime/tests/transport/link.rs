@@ -40,6 +40,20 @@ async fn a_record_larger_than_the_budget_waits_until_its_queue_is_empty() {
     until("all three", || server.heard.numbers(Lane::Data) == [0, 1, 2]).await;
 }
 
+/// While no permit is free, what the peer sends stays with the kernel: not a byte of it is read.
+///
+/// REQ: PM-30
+#[tokio::test]
+async fn without_a_permit_no_byte_is_read() {
+    let (client, server, _bound) = with_permits(&rig(), 1, Lanes::Two).await;
+    let all = server.permits.source().acquire(1).await.unwrap();
+    client.link.send(Lane::Data, record(ORDINARY, 0, 50)).await.unwrap();
+    until("it to wait", || server.link.held().for_permit).await;
+    assert_eq!((server.link.stats().waiting_bytes, server.heard.len()), (0, 0));
+    drop(all);
+    until("it to come", || server.heard.len() == 1).await;
+}
+
 /// Under load a reader is woken for many records, and hands on no more than 64 at a time.
 ///
 /// REQ: PM-70, PM-71

@@ -31,7 +31,7 @@ impl Exchange {
         let own = here.own()?;
         let permit = self.room_here(own, size)?;
         let reply = self.begins_here(own, here.mesh(), cx);
-        let call: Box<OwnCall> = Box::new(OwnCall {
+        let call: Box<OwnCall> = OwnCall::boxed(OwnCall {
             packet: self.method.packet(),
             handler,
             metadata: std::mem::take(&mut self.metadata),
@@ -55,21 +55,19 @@ impl Exchange {
         let Target::Spot(spot) = &self.way.target else {
             return None;
         };
-        if spot.fixed.is_some() || self.way.outbound.takes(self.way.in_turn()).is_err() {
+        if spot.fixed.is_some() || spot.is_elsewhere() || self.way.outbound.takes(self.way.in_turn()).is_err() {
             return None;
         }
-        let now = clock::now();
         let asked = Asked {
             id: &spot.id,
             packet: self.method.packet(),
             hash: self.method.hash(),
             request: self.timeout.is_some(),
-            now,
         };
         let (here, handler) = spot.here(&self.way.outbound, &asked)?;
         self.sent_by = here.version();
         if let Some(timeout) = self.timeout {
-            self.deadline.get_or_insert(now + timeout);
+            self.deadline.get_or_insert_with(|| clock::now() + timeout);
         }
         Some((here, handler))
     }
@@ -80,7 +78,7 @@ impl Exchange {
         if size > own.most_beside(beside) {
             return None;
         }
-        own.try_take(self.own_kind())
+        own.try_queued(self.own_kind())
     }
 
     /// It is registered, where it is a request, before anybody can answer it.

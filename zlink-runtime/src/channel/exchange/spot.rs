@@ -8,11 +8,12 @@ use crate::limit::ROUTE_READY_TIME;
 use crate::mesh::Lookup;
 use crate::transport::BoxFuture;
 
-use super::super::objects::{Found, SpotTo};
+use super::super::found::Found;
+use super::super::objects::SpotTo;
 use super::super::outbound::Outbound;
 use super::super::own::Kind;
 use super::super::way::Target;
-use super::{Exchange, Route};
+use super::{Exchange, Route, Ways};
 
 /// Where a Spot's node is, if that can be said at once.
 enum Hop {
@@ -22,7 +23,7 @@ enum Hop {
 }
 
 fn hop(outbound: &Outbound, found: &Found, kind: Kind) -> Result<Hop, Error> {
-    let (name, rid) = (&found.mesh, &found.node);
+    let (name, rid) = (&found.place.mesh, &found.place.node);
     let Some(mesh) = outbound.mesh(name) else {
         let text = format!("the Spot lives in mesh {name:?}, in which this process has no node");
         return Err(Error::not_executed(ErrorKind::Unavailable, text));
@@ -40,10 +41,6 @@ fn hop(outbound: &Outbound, found: &Found, kind: Kind) -> Result<Hop, Error> {
     }
 }
 
-fn to(route: Route, found: Found) -> Route {
-    Route::Spot(Box::new((route, found)))
-}
-
 pub(crate) fn no_role() -> Error {
     let text = "no mesh of this process has an object role; give one object_client() or object_server(…)";
     Error::not_executed(ErrorKind::NotConfigured, text)
@@ -51,13 +48,30 @@ pub(crate) fn no_role() -> Error {
 
 impl Exchange {
     /// The way to where a Spot is known to be; `None` where it must be asked for.
-    pub(super) fn spot_route(&self, spot: &SpotTo) -> Result<Option<Route>, Error> {
+    pub(super) fn spot_route(&self, spot: &SpotTo) -> Result<Option<(Route, Found)>, Error> {
         let objects = self.way.outbound.objects().ok_or_else(no_role)?;
-        let Some(found) = spot.fixed.clone().or_else(|| objects.known(spot)) else {
+        if let Some((link, found)) = spot.elsewhere(&*objects) {
+            let found = match &spot.intent {
+                None => found,
+                Some(intent) => objects.may_activate(found, intent),
+            };
+            return Ok(Some((Route::Link(link), found)));
+        }
+        let known = match &spot.fixed {
+            Some(found) => Some((found.clone(), None)),
+            None => objects.known(spot),
+        };
+        let Some((found, known)) = known else {
+            spot.is_found(None);
             return Ok(None);
         };
-        match hop(&self.way.outbound, &found, self.own_kind()) {
-            Ok(Hop::Ready(route)) => Ok(Some(to(route, found))),
+        let hop = hop(&self.way.outbound, &found, self.own_kind());
+        spot.is_found(match &hop {
+            Ok(Hop::Ready(Route::Link(link))) => known.map(|known| (known, link)),
+            _ => None,
+        });
+        match hop {
+            Ok(Hop::Ready(route)) => Ok(Some((route, found))),
             Ok(Hop::Known) => Ok(None),
             Err(error) if spot.fixed.is_some() => Err(error),
             // Nothing was sent: whoever knows the Spots is asked again.
@@ -73,7 +87,7 @@ impl Exchange {
         &mut self,
         spot: Arc<SpotTo>,
         ended: Vec<LinkId>,
-    ) -> BoxFuture<'static, Result<Route, Error>> {
+    ) -> BoxFuture<'static, Result<Ways, Error>> {
         let (outbound, in_turn) = (self.way.outbound.clone(), self.way.in_turn());
         let kind = self.own_kind();
         let deadline = self.send_deadline();
@@ -87,18 +101,18 @@ impl Exchange {
                 if let Hop::Ready(route) = hop(&outbound, &found, kind)?
                     && !ended.contains(&route.id())
                 {
-                    return Ok(to(route, found));
+                    return Ok((route, Some(found)));
                 }
-                let mesh = outbound.mesh(&found.mesh).ok_or_else(no_role)?;
+                let mesh = outbound.mesh(&found.place.mesh).ok_or_else(no_role)?;
                 let links = mesh.path.links.upgrade().ok_or_else(Outbound::shutting_down)?;
-                let ready = links.ready(&found.node, &ended);
+                let ready = links.ready(&found.place.node, &ended);
                 match tokio::time::timeout(ROUTE_READY_TIME, ready).await {
-                    Ok(peer) => Ok(to(Route::Link(peer), found)),
+                    Ok(peer) => Ok((Route::Link(peer), Some(found))),
                     Err(_) => {
                         objects.misled(&spot.id, found.version);
                         let text = format!(
                             "the link to {}, where the Spot lives, was not ready in time",
-                            found.node
+                            found.place.node
                         );
                         Err(Error::not_executed(ErrorKind::Unavailable, text))
                     }
@@ -126,10 +140,10 @@ impl Exchange {
     /// # Errors
     /// Where the turn that calls would wait for itself.
     pub(super) fn note_spot(&mut self, route: &Route) -> Result<(), Error> {
-        let (Target::Spot(spot), Route::Spot(there)) = (&self.way.target, route) else {
+        let (Target::Spot(spot), Some(found)) = (&self.way.target, &self.found) else {
             return Ok(());
         };
-        self.sent_by = there.1.version;
+        self.sent_by = found.version;
         if self.timeout.is_some() && route.is_own() {
             let objects = self.way.outbound.objects().ok_or_else(no_role)?;
             objects.may_wait_for(&spot.id)?;

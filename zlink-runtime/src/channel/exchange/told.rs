@@ -64,11 +64,11 @@ impl Exchange {
         if self.traced.is_none() {
             return;
         }
-        let mesh = match (&self.way.target, route) {
-            (_, Route::Spot(spot)) => Some(spot.1.mesh.as_str()),
-            (Target::Node(mesh, _) | Target::Control(mesh, ..), _) => Some(mesh.path.name.as_str()),
-            (Target::Channel(path), _) => path.mesh_name(),
-            _ => None,
+        let mesh = match &self.way.target {
+            Target::Spot(_) => self.found.as_ref().map(|found| found.place.mesh.as_str()),
+            Target::Node(mesh, _) | Target::Control(mesh, ..) => Some(mesh.path.name.as_str()),
+            Target::Channel(path) => path.mesh_name(),
+            Target::Nowhere(_) | Target::Bad(_) => None,
         };
         self.note_selected(route.rid(), mesh);
     }

@@ -186,14 +186,21 @@ impl OwnLines {
 
     /// A permit, where one is free and nobody waits.
     pub(super) fn try_take(&self, kind: Kind) -> Option<Permit> {
+        self.free(kind)?.try_one()
+    }
+
+    /// The same for what goes into an owner's queue next.
+    pub(super) fn try_queued(&self, kind: Kind) -> Option<Permit> {
+        self.free(kind)?.try_queued()
+    }
+
+    /// What gives permits of that kind, where nobody waits for one.
+    fn free(&self, kind: Kind) -> Option<&Source> {
         if kind == Kind::Outside && self.permits.is_paused() {
             return None;
         }
         let (source, line) = self.line(kind);
-        if line.is_crowded() {
-            return None;
-        }
-        source.try_one()
+        (!line.is_crowded()).then_some(source)
     }
 
     /// Waits for a permit, behind those that wait already; then the record is with the node. Dropping the future withdraws

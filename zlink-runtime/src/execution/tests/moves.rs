@@ -460,3 +460,42 @@ async fn one_seal_at_a_time_and_none_of_what_ends() {
     far.owner.close(ErrorKind::ShuttingDown);
     assert_eq!(Seal::new(vec![far.owner.clone()]).err(), Some(ErrorKind::ShuttingDown));
 }
+
+/// Whoever closes what moves waits for the move: what was taken out may come back, and runs then; or it has gone, and that is
+/// the end.
+///
+/// REQ: EX-54, EX-104
+#[tokio::test]
+async fn the_end_of_what_moves_comes_after_the_move() {
+    for (holds, departs) in [(true, true), (true, false), (false, true), (false, false)] {
+        let world = World::new(1);
+        let room = world.unit(Mode::SpotWide);
+        let seal = sealed(&[&room]);
+        room.probe(&world, "taken");
+        let captured = seal.capture().unwrap();
+        if holds {
+            room.probe(&world, "held");
+        }
+        room.owner.close(ErrorKind::ShuttingDown);
+        let owner = room.owner.clone();
+        let end = tokio::spawn(async move { owner.drained().await });
+        settle().await;
+        assert!(!end.is_finished(), "holds {holds}: its work is on its way");
+        if departs {
+            let left = seal.depart(ErrorKind::Unavailable).remove(0);
+            assert_eq!(left.len(), usize::from(holds));
+        } else {
+            seal.reopen(captured);
+            settle().await;
+            assert!(!end.is_finished());
+            room.owner.give(first(&world.permits).await);
+        }
+        until(|| end.is_finished()).await;
+        let ran: &[&str] = match (departs, holds) {
+            (true, _) => &[],
+            (false, true) => &["taken", "held"],
+            (false, false) => &["taken"],
+        };
+        assert_eq!(world.log(), ran);
+    }
+}

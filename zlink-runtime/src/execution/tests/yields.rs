@@ -151,46 +151,49 @@ async fn what_is_read_after_a_yield_is_what_others_wrote() {
     assert_eq!(rest(&world).await, ["20"]);
 }
 
+/// Whether its handler looks at the state then, or at nothing of its turn.
+///
 /// REQ: EX-26
 #[tokio::test(start_paused = true)]
 async fn a_yield_that_loses_a_select_keeps_the_gate() {
-    let world = World::new(1);
-    let room = world.unit(Mode::SpotWide);
-    let (call, answer) = ask();
-    let (hold, release) = ask();
-    let note = world.noting();
-    let handler = world.watched(async {});
-    room.tell(&world, "selects", move |turn| {
-        Box::pin(async move {
-            let _watched = handler;
-            tokio::select! {
-                biased;
-                _ = turn.yield_for(call) => note("answered"),
-                () = tokio::time::sleep(Duration::from_secs(1)) => note("too late"),
-            }
-            turn.state().seats.push(1);
-            hold.await.unwrap();
-            turn.state().seats.push(2);
-            Ended::Well
-        })
-    });
-    settle().await;
-    tokio::time::sleep(Duration::from_secs(2)).await;
-    room.tell(&world, "probe", |turn| {
-        Box::pin(async move {
-            turn.state().seats.push(3);
-            Ended::Well
-        })
-    });
-    assert_eq!(rest(&world).await, ["too late"]);
-    assert!(answer.submitted() == 1);
-    release.give(0);
-    settle().await;
-    assert_eq!(
-        room.cell.take().unwrap().seats,
-        [1, 2, 3],
-        "the gate was kept to the end"
-    );
+    for looks in [true, false] {
+        let world = World::new(1);
+        let room = world.unit(Mode::SpotWide);
+        let (call, answer) = ask();
+        let (hold, release) = ask();
+        let note = world.noting();
+        let handler = world.watched(async {});
+        room.tell(&world, "selects", move |turn| {
+            Box::pin(async move {
+                let _watched = handler;
+                tokio::select! {
+                    biased;
+                    _ = turn.yield_for(call) => note("answered"),
+                    () = tokio::time::sleep(Duration::from_secs(1)) => note("too late"),
+                }
+                if looks {
+                    turn.state().seats.push(1);
+                }
+                hold.await.unwrap();
+                turn.state().seats.push(2);
+                Ended::Well
+            })
+        });
+        settle().await;
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        room.tell(&world, "probe", |turn| {
+            Box::pin(async move {
+                turn.state().seats.push(3);
+                Ended::Well
+            })
+        });
+        assert_eq!(rest(&world).await, ["too late"]);
+        assert!(answer.submitted() == 1);
+        release.give(0);
+        settle().await;
+        let seats: &[u32] = if looks { &[1, 2, 3] } else { &[2, 3] };
+        assert_eq!(room.cell.take().unwrap().seats, seats, "the gate was kept to the end");
+    }
 }
 
 /// REQ: EX-26

@@ -17,15 +17,16 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Mutex, MutexGuard, lock};
 
 thread_local! {
-    static CURRENT: Cell<Option<Arc<Scope>>> = const { Cell::new(None) };
+    static CURRENT: Cell<Option<Turning>> = const { Cell::new(None) };
     /// That of a turn which has ended, for the next that begins here.
-    static SPARE: Cell<Option<Arc<Scope>>> = const { Cell::new(None) };
+    static SPARE: Cell<Option<Arc<Live>>> = const { Cell::new(None) };
 }
 
 /// The threads of a model share what is of one thread here.
 const MODEL: bool = cfg!(any(zlink_loom, zlink_shuttle));
 
-/// What is known of a turn from its start to its end.
+/// Whose a turn is, and what it may do.
+#[derive(Clone, Copy)]
 pub(crate) struct Scope {
     owner: OwnerKey,
     /// Whether its gate lets in no other turn.
@@ -33,6 +34,17 @@ pub(crate) struct Scope {
     /// Whether its owner's next job waits for its end, whatever becomes of the gate.
     claims: bool,
     offers: Offers,
+}
+
+/// A turn from its start to its end. Most need no more than their scope.
+pub(super) struct Turning {
+    scope: Scope,
+    live: Option<Arc<Live>>,
+}
+
+/// What becomes of a turn that yields or registers something, as all that it calls see it.
+pub(crate) struct Live {
+    scope: Scope,
     /// Its gate is given back with the end of this poll, unless that changes.
     yielded: AtomicBool,
     /// A call that it waits for with Yield is being polled.
@@ -45,12 +57,91 @@ pub(crate) struct Scope {
 
 impl Scope {
     /// The scope of a turn of `owner` that may do what `offers` says.
-    pub(crate) fn new<J: Job>(owner: &Owner<J>, offers: Offers) -> Arc<Self> {
-        let scope = Self {
+    pub(crate) fn new<J: Job>(owner: &Owner<J>, offers: Offers) -> Self {
+        Self {
             owner: owner.key(),
             exclusive: owner.gate.is_exclusive(),
             claims: owner.claims(),
             offers,
+        }
+    }
+
+    /// The turn that is being polled on this thread.
+    pub(crate) fn current() -> Option<Arc<Live>> {
+        Self::with_current(Turning::live)
+    }
+
+    fn with_current<T>(ask: impl FnOnce(&mut Turning) -> T) -> Option<T> {
+        CURRENT.with(|current| {
+            let mut turning = current.take()?;
+            let answer = ask(&mut turning);
+            current.set(Some(turning));
+            Some(answer)
+        })
+    }
+
+    /// Whether this turn would wait for itself if it waited for an answer of `target`, as far as its gate goes.
+    fn waits_on_itself(&self, target: OwnerKey, in_yield: bool) -> bool {
+        let itself = self.claims && self.owner == target;
+        itself || self.exclusive && !in_yield && self.owner.shares_gate(target)
+    }
+}
+
+impl Turning {
+    pub(super) fn new(scope: Scope) -> Self {
+        Self { scope, live: None }
+    }
+
+    /// What it shares with all that it calls, from now on.
+    pub(super) fn live(&mut self) -> Arc<Live> {
+        let scope = self.scope;
+        self.live.get_or_insert_with(|| Live::new(scope)).clone()
+    }
+
+    /// Whether its gate was given back with the last poll.
+    pub(super) fn has_yielded(&self) -> bool {
+        self.live.as_ref().is_some_and(|live| live.has_yielded())
+    }
+
+    pub(super) fn end(self, ended: Ended) {
+        if let Some(live) = self.live {
+            live.end(ended);
+            live.recycle();
+        }
+    }
+
+    /// Does `work` as a part of the turn. It is published by being moved, and comes back.
+    #[inline]
+    pub(super) fn enter<T>(turning: &mut Option<Self>, work: impl FnOnce() -> T) -> T {
+        struct Back<'a> {
+            current: &'a Cell<Option<Turning>>,
+            turning: &'a mut Option<Turning>,
+            outer: Option<Turning>,
+        }
+        impl Drop for Back<'_> {
+            fn drop(&mut self) {
+                *self.turning = self.current.replace(self.outer.take());
+            }
+        }
+        if MODEL {
+            return work();
+        }
+        CURRENT.with(|current| {
+            let outer = current.replace(turning.take());
+            let _back = Back {
+                current,
+                turning,
+                outer,
+            };
+            work()
+        })
+    }
+}
+
+impl Live {
+    fn new(scope: Scope) -> Arc<Self> {
+        let live = Self {
+            scope,
             yielded: AtomicBool::new(false),
             in_yield: AtomicBool::new(false),
             ended: AtomicBool::new(false),
@@ -61,53 +152,22 @@ impl Scope {
             && let Some(mut spare) = SPARE.try_with(Cell::take).ok().flatten()
             && let Some(place) = Arc::get_mut(&mut spare)
         {
-            *place = scope;
+            *place = live;
             return spare;
         }
-        Arc::new(scope)
+        Arc::new(live)
     }
 
     /// Its turn has ended: where nobody has kept it, its memory is the next one's.
-    pub(super) fn recycle(self: Arc<Self>) {
+    fn recycle(self: Arc<Self>) {
         if !MODEL && Arc::strong_count(&self) == 1 {
             // Where the thread ends, it just goes.
             drop(SPARE.try_with(|spare| spare.replace(Some(self))));
         }
     }
 
-    /// The turn that is being polled on this thread.
-    pub(crate) fn current() -> Option<Arc<Self>> {
-        CURRENT.with(|current| {
-            let scope = current.take();
-            current.set(scope.clone());
-            scope
-        })
-    }
-
-    /// Does `work` as a part of the turn that `scope` is of. It is published by being moved, and comes back.
-    pub(super) fn enter<T>(scope: &mut Option<Arc<Self>>, work: impl FnOnce() -> T) -> T {
-        struct Back<'a> {
-            current: &'a Cell<Option<Arc<Scope>>>,
-            scope: &'a mut Option<Arc<Scope>>,
-            outer: Option<Arc<Scope>>,
-        }
-        impl Drop for Back<'_> {
-            fn drop(&mut self) {
-                *self.scope = self.current.replace(self.outer.take());
-            }
-        }
-        if MODEL {
-            return work();
-        }
-        CURRENT.with(|current| {
-            let outer = current.replace(scope.take());
-            let _back = Back { current, scope, outer };
-            work()
-        })
-    }
-
     /// Whether its gate was given back with the last poll.
-    pub(crate) fn has_yielded(&self) -> bool {
+    fn has_yielded(&self) -> bool {
         self.yielded.load(Ordering::Acquire)
     }
 
@@ -129,11 +189,11 @@ impl Scope {
     }
 
     pub(crate) fn offers(&self) -> Offers {
-        self.offers
+        self.scope.offers
     }
 
     pub(crate) fn owner(&self) -> OwnerKey {
-        self.owner
+        self.scope.owner
     }
 
     /// Whether it may still register anything, and what it has registered so far.
@@ -145,13 +205,11 @@ impl Scope {
 
     /// Whether this turn would wait for itself if it waited for an answer of `target`.
     fn waits_on_itself(&self, target: OwnerKey) -> bool {
-        let itself = self.claims && self.owner == target;
-        let barred = lock(&self.deferrals).bars(target);
-        let gated = self.exclusive && !self.in_yield.load(Ordering::Relaxed) && self.owner.shares_gate(target);
-        itself || barred || gated
+        let in_yield = self.in_yield.load(Ordering::Relaxed);
+        self.scope.waits_on_itself(target, in_yield) || lock(&self.deferrals).bars(target)
     }
 
-    pub(super) fn end(&self, ended: Ended) {
+    fn end(&self, ended: Ended) {
         self.ended.store(true, Ordering::Relaxed);
         // Only polls of this turn register, and they are over.
         if self.registers.load(Ordering::Relaxed) {
@@ -166,8 +224,13 @@ impl Scope {
 /// # Errors
 /// `InvalidOperation` where the answer could only come after the wait for it.
 pub(crate) fn may_wait_for<J: Job>(target: &Owner<J>) -> Result<(), Error> {
-    match Scope::current() {
-        Some(scope) if scope.waits_on_itself(target.key()) => Err(Error::not_executed(
+    let target = target.key();
+    let waits = Scope::with_current(|turning| match &turning.live {
+        Some(live) => live.waits_on_itself(target),
+        None => turning.scope.waits_on_itself(target, false),
+    });
+    match waits {
+        Some(true) => Err(Error::not_executed(
             ErrorKind::InvalidOperation,
             "the handler would wait for itself: the target can run only after it",
         )),
@@ -185,7 +248,7 @@ pub(crate) fn may_wait_for<J: Job>(target: &Owner<J>) -> Result<(), Error> {
 )]
 pub(crate) fn may_begin() -> Result<(), Error> {
     match Scope::current() {
-        Some(scope) if lock(&scope.deferrals).is_ready() => Err(Error::not_executed(
+        Some(live) if lock(&live.deferrals).is_ready() => Err(Error::not_executed(
             ErrorKind::InvalidOperation,
             "the handler has said that its unit is ready to move; nothing may begin after that",
         )),
@@ -193,10 +256,18 @@ pub(crate) fn may_begin() -> Result<(), Error> {
     }
 }
 
-impl fmt::Debug for Scope {
+impl fmt::Debug for Live {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scope")
-            .field("offers", &self.offers)
+        f.debug_struct("Live")
+            .field("offers", &self.scope.offers)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Turning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Turning")
+            .field("offers", &self.scope.offers)
             .finish_non_exhaustive()
     }
 }

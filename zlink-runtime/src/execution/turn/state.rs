@@ -9,21 +9,30 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use super::Scope;
+use super::scope::Live;
 use crate::error::{Error, ErrorKind};
 use crate::execution::owner::OwnerKey;
 use crate::execution::{Job, Owner};
-use crate::sync::{Mutex, lock};
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Mutex, Place, lock};
 
-/// Where a state rests. Clones are the same cell.
-pub(crate) struct StateCell<S>(Arc<Mutex<Resting<S>>>);
+/// The cell of a state. Clones are the same.
+pub(crate) struct StateCell<S>(Arc<Resting<S>>);
 
-struct Resting<S> {
+/// Where a state rests.
+pub(crate) struct Resting<S> {
+    state: Place<S>,
+    /// Whether anybody waits for it. Set and seen by whoever swaps the state after it, so that none is forgotten.
+    awaited: AtomicBool,
+    rest: Mutex<Rest>,
+}
+
+struct Rest {
     /// Whose it is: a member that moves takes it along.
     owner: OwnerKey,
-    state: Option<Box<S>>,
     /// Turns of other gates of the same object that wait for it: its timers may have their own.
-    waiting: Vec<Waker>,
+    #[expect(clippy::box_collection, reason = "an idle object keeps one word for it, not three")]
+    waiting: Option<Box<Vec<Waker>>>,
     /// It was taken out for good.
     ended: bool,
 }
@@ -37,52 +46,92 @@ impl<S> Clone for StateCell<S> {
 impl<S> StateCell<S> {
     /// The cell of `owner`'s object.
     pub(crate) fn new<J: Job>(owner: &Owner<J>, state: S) -> Self {
-        Self(Arc::new(Mutex::new(Resting {
-            owner: owner.key(),
-            state: Some(Box::new(state)),
-            waiting: Vec::new(),
-            ended: false,
-        })))
+        Self(Arc::new(Resting {
+            state: Place::new(Box::new(state)),
+            awaited: AtomicBool::new(false),
+            rest: Mutex::new(Rest {
+                owner: owner.key(),
+                waiting: None,
+                ended: false,
+            }),
+        }))
     }
 
     /// Its object is under the gate of `owner` from here on.
     #[cfg_attr(not(test), expect(dead_code, reason = "an Actor that joins takes its state along"))]
     pub(crate) fn moved_to<J: Job>(&self, owner: &Owner<J>) {
-        lock(&self.0).owner = owner.key();
+        lock(&self.0.rest).owner = owner.key();
     }
 
+    /// The cell as an object keeps it that does not know its state.
+    pub(crate) fn into_any(self) -> Arc<dyn Any + Send + Sync>
+    where
+        S: Send + 'static,
+    {
+        self.0
+    }
+
+    /// Takes the state out for good, as [`Resting::take`].
+    #[cfg_attr(not(test), expect(dead_code, reason = "an object asks what it keeps"))]
+    pub(crate) fn take(&self) -> Option<Box<S>> {
+        self.0.take()
+    }
+}
+
+impl<S> Resting<S> {
     /// Takes the state out for good: its owner has ended. `None` while a turn has it.
     pub(crate) fn take(&self) -> Option<Box<S>> {
-        let (state, waiting) = {
-            let mut resting = lock(&self.0);
-            let state = resting.state.take();
-            resting.ended |= state.is_some();
-            (state, std::mem::take(&mut resting.waiting))
+        let state = self.state.take();
+        let waiting = {
+            let mut rest = lock(&self.rest);
+            rest.ended |= state.is_some();
+            std::mem::take(&mut rest.waiting)
         };
-        waiting.into_iter().for_each(Waker::wake);
+        waiting.into_iter().flat_map(|waiting| *waiting).for_each(Waker::wake);
         state
     }
 
-    /// Takes the state out for a turn, once no other has it; `None` where it is gone for good.
+    /// Takes it for a turn, where it is at rest.
+    #[inline]
+    fn borrow(&self) -> Option<Box<S>> {
+        self.state.take()
+    }
+
+    /// The same, once no other turn has it; `None` where it is gone for good.
     fn poll_borrow(&self, cx: &Context<'_>) -> Poll<Option<Box<S>>> {
-        let mut resting = lock(&self.0);
-        match resting.state.take() {
-            None if !resting.ended => {
-                resting.waiting.push(cx.waker().clone());
-                Poll::Pending
+        if let Some(state) = self.borrow() {
+            return Poll::Ready(Some(state));
+        }
+        {
+            let mut rest = lock(&self.rest);
+            if rest.ended {
+                return Poll::Ready(None);
             }
-            state => Poll::Ready(state),
+            rest.waiting.get_or_insert_default().push(cx.waker().clone());
+            self.awaited.swap(true, Ordering::AcqRel);
+        }
+        // It may have come back meanwhile, from one who saw nobody wait.
+        self.borrow().map_or(Poll::Pending, |state| Poll::Ready(Some(state)))
+    }
+
+    #[inline]
+    fn put(&self, state: Box<S>) {
+        let old = self.state.put(state);
+        debug_assert!(old.is_none(), "one state, in one place");
+        // Hardly ever does anybody wait.
+        if self.awaited.load(Ordering::Acquire) {
+            self.wake();
         }
     }
 
-    fn put(&self, state: Box<S>) {
-        let mut resting = lock(&self.0);
-        let old = resting.state.replace(state);
-        // Hardly ever does anybody wait; then there is nothing to move.
-        let waiting = (!resting.waiting.is_empty()).then(|| std::mem::take(&mut resting.waiting));
-        drop(resting);
-        debug_assert!(old.is_none(), "one state, in one place");
-        waiting.into_iter().flatten().for_each(Waker::wake);
+    #[cold]
+    fn wake(&self) {
+        let waiting = {
+            let mut rest = lock(&self.rest);
+            self.awaited.store(false, Ordering::Release);
+            std::mem::take(&mut rest.waiting)
+        };
+        waiting.into_iter().flat_map(|waiting| *waiting).for_each(Waker::wake);
     }
 }
 
@@ -92,13 +141,32 @@ impl<S> fmt::Debug for StateCell<S> {
     }
 }
 
-/// One turn, with the state while it holds its gate.
-pub(crate) struct OwnTurn<S: Send + 'static> {
-    cell: StateCell<S>,
+/// What knows the cell of a state.
+pub(crate) trait States<S>: Send + Sync {
+    /// The cell; `None` before there is a state.
+    fn cell(&self) -> Option<&Resting<S>>;
+}
+
+impl<S: Send> States<S> for StateCell<S> {
+    fn cell(&self) -> Option<&Resting<S>> {
+        Some(&self.0)
+    }
+}
+
+impl<S, C: States<S>> States<S> for &C {
+    fn cell(&self) -> Option<&Resting<S>> {
+        C::cell(self)
+    }
+}
+
+/// One turn, with the state while it holds its gate. `C` knows the cell of the state.
+pub(crate) struct OwnTurn<S: Send + 'static, C: States<S> + ?Sized> {
     state: Option<Box<S>>,
-    scope: Arc<Scope>,
+    /// Of a turn that can be given back.
+    live: Option<Arc<Live>>,
     /// The state of another object under the same gate.
     loan: Option<Box<dyn Any + Send>>,
+    cell: C,
 }
 
 /// A state that goes back to its cell when its borrower needs it no more.
@@ -110,33 +178,37 @@ struct Loan<T> {
 impl<T> Drop for Loan<T> {
     fn drop(&mut self) {
         if let Some(state) = self.state.take() {
-            self.cell.put(state);
+            self.cell.0.put(state);
         }
     }
 }
 
-impl<S: Send + 'static> OwnTurn<S> {
+impl<S: Send + 'static, C: States<S>> OwnTurn<S, C> {
     /// Takes the state, unless a turn of another gate of its object has it: its own gate is held from here on.
-    pub(super) fn begin(cell: StateCell<S>, scope: Arc<Scope>) -> Self {
-        let state = lock(&cell.0).state.take();
+    pub(super) fn begin(cell: C, live: Option<Arc<Live>>) -> Self {
+        let state = cell.cell().and_then(Resting::borrow);
         Self {
-            cell,
             state,
-            scope,
+            live,
             loan: None,
+            cell,
         }
     }
+}
 
+impl<S: Send + 'static, C: States<S> + ?Sized> OwnTurn<S, C> {
     /// Waits for the state, where a turn of another gate of its object has it: timers may have gates of their own.
     pub(super) async fn hold(&mut self) {
-        if self.state.is_none() {
-            let cell = &self.cell;
+        if self.state.is_none()
+            && let Some(cell) = self.cell.cell()
+        {
             self.state = poll_fn(|cx| cell.poll_borrow(cx)).await;
         }
     }
 
-    pub(super) fn scope(&self) -> &Arc<Scope> {
-        &self.scope
+    /// What it shares with all that it calls; `None` where it cannot be given back.
+    pub(super) fn live(&self) -> Option<&Arc<Live>> {
+        self.live.as_ref()
     }
 
     /// The state. A yield that was left behind is over.
@@ -157,9 +229,12 @@ impl<S: Send + 'static> OwnTurn<S> {
         self.loan = None;
         let elsewhere = || Error::not_executed(ErrorKind::InvalidOperation, "that state is under another gate");
         let lent = {
-            let mut resting = lock(&cell.0);
-            let here = self.scope.owner().shares_gate(resting.owner);
-            if here { resting.state.take() } else { None }
+            let rest = lock(&cell.0.rest);
+            let here = self
+                .live
+                .as_ref()
+                .is_some_and(|live| live.owner().shares_gate(rest.owner));
+            if here { cell.0.borrow() } else { None }
         };
         let state = lent.ok_or_else(elsewhere)?;
         let loan = Loan {
@@ -172,27 +247,39 @@ impl<S: Send + 'static> OwnTurn<S> {
 
     /// Gives the gate back with the end of this poll, and what it guards at once.
     pub(super) fn leave(&mut self) {
-        self.loan = None;
-        if let Some(state) = self.state.take() {
-            self.cell.put(state);
-        }
-        self.scope.set_yielded(true);
+        self.rest();
+        self.set_yielded(true);
     }
 
     /// Keeps the gate, whatever was said before.
     pub(super) fn stay(&mut self) {
-        self.scope.set_yielded(false);
-        if self.state.is_none() {
-            self.state = lock(&self.cell.0).state.take();
+        self.set_yielded(false);
+        if self.state.is_none()
+            && let Some(cell) = self.cell.cell()
+        {
+            self.state = cell.borrow();
+        }
+    }
+
+    pub(super) fn set_yielded(&self, yielded: bool) {
+        if let Some(live) = &self.live {
+            live.set_yielded(yielded);
+        }
+    }
+
+    /// Gives back what it has of objects.
+    fn rest(&mut self) {
+        self.loan = None;
+        if let Some(state) = self.state.take()
+            && let Some(cell) = self.cell.cell()
+        {
+            cell.put(state);
         }
     }
 }
 
-impl<S: Send + 'static> Drop for OwnTurn<S> {
+impl<S: Send + 'static, C: States<S> + ?Sized> Drop for OwnTurn<S, C> {
     fn drop(&mut self) {
-        self.loan = None;
-        if let Some(state) = self.state.take() {
-            self.cell.put(state);
-        }
+        self.rest();
     }
 }

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
-use super::state::{OwnTurn, StateCell};
+use super::state::{OwnTurn, StateCell, States};
 use crate::error::{CallError, Error, ErrorKind};
 
 /// What a handler can wait for while others use its gate.
@@ -35,10 +35,10 @@ pub trait Yields: IntoFuture<Output = Result<Self::Reply, CallError>> {
 ///
 /// The state is borrowed from the turn. A borrow ends before [`yield_for`](Self::yield_for), and what was read before is
 /// read again after it: other handlers may have run.
-pub struct YieldTurn<'t, S: Send + 'static>(&'t mut OwnTurn<S>);
+pub struct YieldTurn<'t, S: Send + 'static>(&'t mut OwnTurn<S, dyn States<S> + 't>);
 
 impl<'t, S: Send + 'static> YieldTurn<'t, S> {
-    pub(super) fn new(turn: &'t mut OwnTurn<S>) -> Self {
+    pub(super) fn new(turn: &'t mut OwnTurn<S, dyn States<S> + 't>) -> Self {
         Self(turn)
     }
 
@@ -79,7 +79,7 @@ impl<'t, S: Send + 'static> YieldTurn<'t, S> {
     /// and Instance Spots, in lifecycle callbacks, for a request to a node): then nothing was submitted.
     pub fn yield_for<C: Yields>(&mut self, call: C) -> YieldFor<'_, S, C::IntoFuture> {
         self.0.stay();
-        let call = if self.0.scope().offers().yields && call.may_yield() {
+        let call = if self.0.live().is_some_and(|live| live.offers().yields) && call.may_yield() {
             Some(call.into_future())
         } else {
             None
@@ -90,7 +90,7 @@ impl<'t, S: Send + 'static> YieldTurn<'t, S> {
 
 impl<S: Send + 'static> fmt::Debug for YieldTurn<'_, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("YieldTurn").field(self.0.scope()).finish()
+        f.debug_tuple("YieldTurn").field(&self.0.live()).finish()
     }
 }
 
@@ -102,7 +102,7 @@ pin_project! {
         S: Send,
         S: 'static,
     {
-        turn: &'y mut OwnTurn<S>,
+        turn: &'y mut OwnTurn<S, dyn States<S> + 'y>,
         #[pin]
         call: Option<F>,
     }
@@ -114,7 +114,7 @@ pin_project! {
     {
         fn drop(this: Pin<&mut Self>) {
             // The rest of the handler, if any is left, runs on in this poll.
-            this.project().turn.scope().set_yielded(false);
+            this.project().turn.set_yielded(false);
         }
     }
 }
@@ -130,7 +130,12 @@ impl<S: Send + 'static, T, F: Future<Output = Result<T, CallError>>> Future for 
                 "this handler cannot give its turn back",
             ))));
         };
-        match this.turn.scope().in_yield(|| call.poll(cx)) {
+        // Without one it has no call.
+        let poll = match this.turn.live() {
+            Some(live) => live.in_yield(|| call.poll(cx)),
+            None => call.poll(cx),
+        };
+        match poll {
             Poll::Ready(outcome) => {
                 this.turn.stay();
                 Poll::Ready(outcome)

@@ -2,9 +2,8 @@
 //!
 //! Every change is decided by the version of the record that it changes; a reservation by its being missing.
 
-use std::collections::BTreeSet;
-
 use bytes::Bytes;
+use rustc_hash::FxHashSet;
 use tokio::time::Instant;
 
 use super::capacity::{Named, Step};
@@ -63,7 +62,7 @@ impl Keys {
     }
 
     /// Whether none of them is among those that are taken.
-    pub(super) fn are_apart(&self, taken: &BTreeSet<Key>) -> bool {
+    pub(super) fn are_apart(&self, taken: &FxHashSet<Key>) -> bool {
         !self.iter().any(|key| taken.contains(key))
     }
 }

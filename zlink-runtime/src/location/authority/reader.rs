@@ -5,9 +5,10 @@ use std::sync::Arc;
 use tokio::task::AbortHandle;
 
 use super::record::{Ended, OperationId, SpotRecord, SpotState};
-use super::standing::Owners;
+use super::standing::{Admission, Owners};
 use super::{AuthorityError, Resolved};
 use crate::id::SpotId;
+use crate::location::boot::BootTime;
 use crate::location::name::{self, OwnerId};
 use crate::location::{HostLease, Key, Revision, Standing, StoreError, Stored, within};
 
@@ -88,6 +89,16 @@ impl Reader {
             return self.lease.admits() && self.lease.generation() == Some(lease);
         }
         self.owners.may_own(owner, lease)
+    }
+
+    /// The same for as long as anybody wants to know, of a run of another host; of this host's own there is none.
+    pub(crate) fn admission(&self, owner: OwnerId, lease: Revision) -> Option<Arc<Admission>> {
+        (owner != self.lease.config().owner).then(|| self.owners.admission(owner, lease))
+    }
+
+    /// The present, on the clock that leases are judged by.
+    pub(crate) fn now(&self) -> BootTime {
+        self.lease.config().clock.now()
     }
 
     /// How often the store was found to have lost records.

@@ -1,6 +1,7 @@
 //! What the store says of one Spot, as a value: who owns it, how far it has come, what it was created by. Pure.
 //! It must not know batches.
 
+use std::cell::Cell;
 use std::fmt;
 
 use bytes::Bytes;
@@ -28,14 +29,6 @@ impl OperationId {
     /// Where it is told how the operation ended.
     pub(super) fn terminal_key(&self) -> Key {
         name::terminal_key(&self.source, self.lifecycle.to_wire(), self.id)
-    }
-
-    fn to_wire(&self) -> wire::OperationId {
-        wire::OperationId {
-            source: self.source.as_bytes().to_vec(),
-            lifecycle: self.lifecycle.to_wire(),
-            id: self.id.to_vec(),
-        }
     }
 
     fn from_wire(value: &wire::OperationId) -> Option<Self> {
@@ -180,38 +173,81 @@ impl SpotRecord {
 
     /// The value that says this. The version is the store's to say, and the generation where `issued` is not set.
     pub(super) fn to_value(&self, issued: bool, nonce: Nonce) -> Result<Bytes, ArgumentError> {
-        let value = wire::SpotRecord {
-            nonce: nonce.to_le_bytes().to_vec(),
-            id: self.id.as_str().to_owned(),
-            kind: match self.kind {
-                SpotKind::Entry => wire::SpotKind::Entry,
-                SpotKind::User => wire::SpotKind::User,
-                SpotKind::Instance => wire::SpotKind::Instance,
-            },
-            state: match self.state {
-                SpotState::Creating => wire::ObjectState::Creating,
-                SpotState::Ready => wire::ObjectState::Ready,
-            },
-            stable_type: self.stable_type.as_str().to_owned(),
-            mesh: self.mesh.as_str().to_owned(),
-            node: self.node.as_bytes().to_vec(),
-            lifecycle: self.lifecycle.to_wire(),
-            owner: self.owner.to_wire(),
-            lease: self.lease.get(),
-            generation: if issued { self.generation.get() } else { 0 },
-            owner_generation: self.owner_generation,
-            operation: self.operation.to_wire(),
-            inbox: self.inbox.to_vec(),
-            blob: self.blob.as_ref().map(|blob| wire::Blob {
-                reference: blob.reference.as_str().to_owned(),
-                sha256: blob.sha256.to_vec(),
-                size: blob.size,
-            }),
+        let mut value = SCRATCH.take();
+        self.write(&mut value, issued, nonce);
+        let encoded = codec::encode(&value, Bytes::copy_from_slice);
+        if value.inbox.capacity() <= SCRATCH_INBOX {
+            SCRATCH.set(value);
+        }
+        encoded.map_err(|error| ArgumentError::new("record of a Spot", error.to_string()))
+    }
+
+    /// Says this in `value`, whatever it said before.
+    fn write(&self, value: &mut wire::SpotRecord, issued: bool, nonce: Nonce) {
+        fn text(into: &mut String, text: &str) {
+            into.clear();
+            into.push_str(text);
+        }
+        fn bytes(into: &mut Vec<u8>, bytes: &[u8]) {
+            into.clear();
+            into.extend_from_slice(bytes);
+        }
+        // All of them by name: one that is new is not forgotten.
+        let wire::SpotRecord {
+            nonce: of_attempt,
+            id,
+            kind,
+            state,
+            stable_type,
+            mesh,
+            node,
+            lifecycle,
+            owner,
+            lease,
+            generation,
+            owner_generation,
+            operation,
+            inbox,
+            blob,
+        } = value;
+        bytes(of_attempt, &nonce.to_le_bytes());
+        text(id, self.id.as_str());
+        *kind = match self.kind {
+            SpotKind::Entry => wire::SpotKind::Entry,
+            SpotKind::User => wire::SpotKind::User,
+            SpotKind::Instance => wire::SpotKind::Instance,
         };
-        codec::encode(&value, Bytes::copy_from_slice)
-            .map_err(|error| ArgumentError::new("record of a Spot", error.to_string()))
+        *state = match self.state {
+            SpotState::Creating => wire::ObjectState::Creating,
+            SpotState::Ready => wire::ObjectState::Ready,
+        };
+        text(stable_type, self.stable_type.as_str());
+        text(mesh, self.mesh.as_str());
+        bytes(node, self.node.as_bytes());
+        *lifecycle = self.lifecycle.to_wire();
+        bytes(owner, self.owner.as_bytes());
+        *lease = self.lease.get();
+        *generation = if issued { self.generation.get() } else { 0 };
+        *owner_generation = self.owner_generation;
+        bytes(&mut operation.source, self.operation.source.as_bytes());
+        operation.lifecycle = self.operation.lifecycle.to_wire();
+        bytes(&mut operation.id, &self.operation.id);
+        bytes(inbox, &self.inbox);
+        *blob = self.blob.as_ref().map(|blob| wire::Blob {
+            reference: blob.reference.as_str().to_owned(),
+            sha256: blob.sha256.to_vec(),
+            size: blob.size,
+        });
     }
 }
+
+thread_local! {
+    /// The value that records are written from, for its fields' memory. Taken while in use.
+    static SCRATCH: Cell<wire::SpotRecord> = Cell::default();
+}
+
+/// A thread keeps no room for inboxes that are larger.
+const SCRATCH_INBOX: usize = 4096;
 
 fn pointer(blob: &wire::Blob) -> Option<Pointer> {
     Some(Pointer {

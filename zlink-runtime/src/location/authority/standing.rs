@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -25,11 +26,47 @@ struct State {
     asked: HashMap<OwnerId, Asked>,
 }
 
-#[derive(Clone, Copy)]
 struct Asked {
     last: BootTime,
     /// When its lease was read last.
     read: Option<BootTime>,
+    /// Of the run that was asked for last.
+    admission: Option<Arc<Admission>>,
+}
+
+impl Asked {
+    fn new(now: BootTime) -> Self {
+        Self {
+            last: now,
+            read: None,
+            admission: None,
+        }
+    }
+}
+
+/// Until when one run of a host may own what it owned, by all that was read of its lease: one for all that it owns. Every
+/// read of the lease moves it. Without reads it comes to its end by itself.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    generation: Revision,
+    /// In nanoseconds of the boot clock; 0 where it may not.
+    until: AtomicU64,
+}
+
+impl Admission {
+    /// Whether it may at that moment of the boot clock.
+    pub(crate) fn holds(&self, now: BootTime) -> bool {
+        nanos(now) < self.until.load(Ordering::Acquire)
+    }
+
+    fn is_seen(&self, until: Option<BootTime>) {
+        self.until.store(until.map_or(0, nanos), Ordering::Release);
+    }
+}
+
+fn nanos(time: BootTime) -> u64 {
+    // Centuries fit.
+    time.as_secs() * 1_000_000_000 + u64::from(time.subsec_nanos())
 }
 
 impl Owners {
@@ -55,7 +92,7 @@ impl Owners {
         let fresh = 2 * self.lease.config().timing.poll_interval;
         {
             let mut state = self.state.lock();
-            let asked = state.asked.entry(owner).or_insert(Asked { last: now, read: None });
+            let asked = state.asked.entry(owner).or_insert_with(|| Asked::new(now));
             asked.last = now;
             let known = asked.read.is_some_and(|read| now.saturating_sub(read) <= fresh);
             if let Some(standing) = known.then(|| state.watch.standing(&owner)).flatten() {
@@ -76,6 +113,27 @@ impl Owners {
         until.is_some_and(|until| now < until)
     }
 
+    /// How long that run of a host may own what it owned, as later reads of its lease tell, too.
+    pub(super) fn admission(&self, owner: OwnerId, generation: Revision) -> Arc<Admission> {
+        let now = self.now();
+        let mut state = self.state.lock();
+        let until = state.watch.admission(&owner, generation);
+        let asked = state.asked.entry(owner).or_insert_with(|| Asked::new(now));
+        asked.last = now;
+        if let Some(known) = &asked.admission {
+            if known.generation == generation {
+                return known.clone();
+            }
+            // Nobody moves it any more.
+            known.is_seen(None);
+        }
+        let admission = Admission {
+            generation,
+            until: AtomicU64::new(until.map_or(0, nanos)),
+        };
+        asked.admission.insert(Arc::new(admission)).clone()
+    }
+
     /// The same, by a read that begins now.
     ///
     /// # Errors
@@ -92,14 +150,17 @@ impl Owners {
         let leases = read(&self.lease, &keys).await?;
         let now = self.now();
         let mut state = self.state.lock();
-        for owner in &owners {
-            let asked = state.asked.entry(*owner).or_insert(Asked { last: now, read: None });
-            asked.read = Some(begun);
-        }
+        let State { watch, asked: all } = &mut *state;
         let seen = |stored: Option<Stored>| stored.as_ref().and_then(LeaseSeen::from_stored);
-        state
-            .watch
-            .read(begun, now, owners.into_iter().zip(leases.into_iter().map(seen)));
+        let leases = leases.into_iter().map(seen);
+        watch.read(begun, now, owners.iter().copied().zip(leases));
+        for owner in &owners {
+            let asked = all.entry(*owner).or_insert_with(|| Asked::new(now));
+            asked.read = Some(begun);
+            if let Some(admission) = &asked.admission {
+                admission.is_seen(watch.admission(owner, admission.generation));
+            }
+        }
         Ok(())
     }
 

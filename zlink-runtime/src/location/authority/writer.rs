@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use rustc_hash::FxHashSet;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::Instant;
 
@@ -351,7 +352,7 @@ impl Writer {
         };
         let (mut conditions, mut mutations) = self.mark(stamp, lease);
         let (mut orders, mut later) = (Vec::new(), Vec::new());
-        let (mut keys, mut tally, mut bytes) = (BTreeSet::new(), Tally::default(), 0);
+        let (mut keys, mut tally, mut bytes) = (FxHashSet::default(), Tally::default(), 0);
         while let Some(order) = self.waiting.pop_front() {
             let more = bytes + order.change.bytes();
             let full = orders.len() >= self.size || (more > AUTHORITY_BATCH_BYTES && !orders.is_empty());

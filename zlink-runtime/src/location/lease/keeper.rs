@@ -151,8 +151,26 @@ impl HostLease {
     /// Whether owned work may start now: the lease is held, and its deadline has not passed on the boot clock. What comes
     /// back from a stop or a suspension learns here that it was away.
     pub(crate) fn admits(&self) -> bool {
-        let now = nanos(self.0.config.clock.now());
-        now < self.0.admission.load(Ordering::Acquire)
+        self.admits_at().is_some()
+    }
+
+    /// The same, with the moment on the boot clock at which it may.
+    #[inline]
+    pub(crate) fn admits_at(&self) -> Option<u64> {
+        self.admits_by(self.0.config.clock.now())
+    }
+
+    /// The same of a moment that is known.
+    #[inline]
+    pub(crate) fn admits_by(&self, now: BootTime) -> Option<u64> {
+        let now = nanos(now);
+        (now < self.0.admission.load(Ordering::Acquire)).then_some(now)
+    }
+
+    /// A moment to come, on the boot clock. Where the machine sleeps until then, it comes the earlier.
+    pub(crate) fn moment_of(&self, at: Instant) -> u64 {
+        let now = self.0.config.clock.now();
+        nanos(now.saturating_add(at.saturating_duration_since(Instant::now())))
     }
 
     pub(crate) fn phase(&self) -> LeasePhase {
@@ -262,7 +280,8 @@ fn on_a_thread(future: impl Future<Output = ()> + Send + 'static) -> std::io::Re
 }
 
 fn nanos(time: BootTime) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+    let seconds = time.as_secs().saturating_mul(1_000_000_000);
+    seconds.saturating_add(u64::from(time.subsec_nanos()))
 }
 
 /// A write whose outcome is not known yet, or that is about to be begun.

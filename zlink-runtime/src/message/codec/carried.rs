@@ -16,6 +16,9 @@ pub(crate) trait Carried: Send + 'static {
     /// An `Option` of the message, to be taken out of it.
     fn slot(&mut self) -> &mut dyn Any;
 
+    /// Whether it was taken out.
+    fn is_taken(&self) -> bool;
+
     /// Its bytes; none where it was taken out.
     ///
     /// # Errors
@@ -27,6 +30,11 @@ impl<M: Message> Carried for Option<M> {
     #[inline]
     fn slot(&mut self) -> &mut dyn Any {
         self
+    }
+
+    #[inline]
+    fn is_taken(&self) -> bool {
+        self.is_none()
     }
 
     fn encode(&self) -> Result<Option<Bytes>, EncodeError> {

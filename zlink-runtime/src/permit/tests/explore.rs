@@ -10,6 +10,9 @@ use world::{Action, Code, Do, Fault, World};
 
 use Do::{Ask, Remote, Send};
 
+/// What begins with so many permits on each host.
+type Scene = fn(u32) -> World;
+
 /// Which states are gone through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Search {
@@ -123,7 +126,7 @@ fn for_each_m(name: &str, build: impl Fn(u32) -> World) -> [bool; 3] {
 /// that are small enough for that.
 #[test]
 fn the_reduced_search_misses_no_state_in_which_nothing_moves() {
-    let scenes: [(&str, fn(u32) -> World, u32); 7] = [
+    let scenes: [(&str, Scene, u32); 7] = [
         ("1:N", deliveries, 3),
         ("backlogs", backlogs, 3),
         ("busy", busy, 8),
@@ -152,7 +155,7 @@ fn the_reduced_search_misses_no_state_in_which_nothing_moves() {
 /// Each fault breaks one rule, and either search finds it.
 #[test]
 fn planted_faults_are_found() {
-    let faults: [(Fault, fn(u32) -> World); 3] = [
+    let faults: [(Fault, Scene); 3] = [
         (Fault::Hoards, deliveries),
         (Fault::KeepsWhatIsHeld, backlogs),
         (Fault::ForgetsToResume, two_hosts),

@@ -43,6 +43,24 @@ impl Craft {
         Self::new(kind, channel, packet)
     }
 
+    /// A request to the Spot `id`, as whoever means that lease of its owner sends it; of nobody's with 0.
+    pub(crate) fn to_spot(correlation: u64, packet: &str, id: &str, lease: u64) -> Self {
+        let mut craft = Self::new(RecordKind::SpotRequest, "", packet);
+        craft.correlation = Some(correlation);
+        craft.extra.extend_from_slice(&[0; 16]);
+        craft.extra.extend_from_slice(&lease.to_le_bytes());
+        craft.extra.push(id.len() as u8);
+        craft.extra.extend_from_slice(id.as_bytes());
+        craft
+    }
+
+    /// Asks a node to do something with its Spots.
+    pub(crate) fn control(correlation: u64, kind: RecordKind, question: &impl Message) -> Self {
+        let mut craft = Self::new(kind, "", "zlink.spot");
+        craft.correlation = Some(correlation);
+        craft.message(question)
+    }
+
     fn new(kind: RecordKind, channel: &str, packet: &str) -> Self {
         let mut names = Vec::new();
         for name in [channel, packet] {

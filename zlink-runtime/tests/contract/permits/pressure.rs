@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use zlink_generated::contract::{ORDERS, STOCK, orders_client, orders_server, stock_server};
-use zlink_generated::zlink_wire::{ChannelServer, Hello, ObjectRole, Topology};
+use zlink_generated::zlink_wire::{ChannelServer, Hello, ObjectRole, RecordKind, Topology};
 use zlink_runtime::id::Rid;
+use zlink_runtime::transport::Lane;
 use zlink_runtime::{Host, PeerState};
 
 use crate::kit::{
@@ -137,6 +138,35 @@ async fn peers_that_may_call_are_paused_at_8_of_10_and_go_on_at_6() {
     assert!(!called.link().held().by_peer);
     desk.gate().open();
     at_rest(&[host]).await;
+}
+
+/// However it comes about that an older change is heard after a newer one: it is over.
+///
+/// REQ: PM-86
+#[tokio::test]
+async fn a_stale_change_is_not_heard() {
+    let c = node("client", |mesh| mesh.client(ORDERS)).start().await.unwrap();
+    let raw = Raw::join(&endpoint(&c), &hello_that_serves(Way::Mesh)).await;
+    linked(&c, &Rid::new("raw").unwrap()).await;
+    let status = || c.mesh("shop").unwrap().status().peers.remove(0);
+    // As records: what a link is told to tell, it puts in order itself.
+    let tell = |version, paused: bool| {
+        let mut flow = vec![1, RecordKind::Flow.to_wire(), 0, 0];
+        flow.extend(u32::from(paused).to_le_bytes());
+        flow.extend(u64::to_le_bytes(version));
+        raw.say_on(Lane::Completion, &flow).unwrap();
+    };
+    tell(5, true);
+    until("the pause", || status().paused).await;
+    tell(4, false);
+    tell(5, false);
+    settle().await;
+    assert!(status().paused, "what is older, or as old, changes nothing");
+    tell(6, false);
+    until("the end of the pause", || !status().paused).await;
+    tell(3, true);
+    settle().await;
+    assert_eq!((status().paused, status().pauses), (false, 1));
 }
 
 /// A pause and a full queue each hold a send back; the end of one is not the end of the other.

@@ -84,3 +84,38 @@ fn nobody_is_woken_within_the_lock() {
         assert!(queue.poll_push(cx, &mut ticket, &mut full.to_vec()).is_ready());
     }
 }
+
+/// A queue that is full and paused, and behind which others wait, takes a flow all the same; it goes before all that waits, and
+/// of several only the newest.
+///
+/// REQ: PM-90
+#[test]
+fn a_flow_passes_what_is_held_back_and_only_the_newest_goes() {
+    const BUDGET: usize = 100;
+    let queue = SendQueue::new(BUDGET, 1000, false);
+    let full = [7; BUDGET - PREFIX];
+    let record = Record {
+        head: &full,
+        payload: &[],
+    };
+    queue.try_push(record).unwrap();
+    queue.set_paused(true);
+    let cx = &mut Context::from_waker(Waker::noop());
+    let mut ticket = None;
+    assert!(queue.poll_push(cx, &mut ticket, &mut full.to_vec()).is_pending());
+    for version in 1..=3 {
+        queue.flow(Flow {
+            version,
+            paused: version % 2 == 1,
+        });
+    }
+    let mut before = Vec::new();
+    let chunk = queue.take(&mut before).unwrap();
+    let flow = wire::flow(3, true);
+    assert!(before.ends_with(&flow), "{before:?}");
+    assert_eq!(before.len(), 2 + PREFIX + flow.len(), "one of them, in one frame");
+    assert_eq!((chunk.records(), chunk.charge()), (1, BUDGET));
+    let mut none = Vec::new();
+    assert!(queue.take(&mut none).is_none());
+    assert_eq!(none, [0; 0], "it was told, and is not told again");
+}

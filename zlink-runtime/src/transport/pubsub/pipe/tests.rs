@@ -113,8 +113,7 @@ fn a_message_is_two_frames() {
 fn what_waits_is_not_overtaken_by_what_is_smaller() {
     let (mut pipes, [slow, other]) = pipes(["a", "b"]);
     let large = |topic: &str| Message::new(topic.as_bytes(), &[], &vec![0; LINK_BUDGET_BYTES - 5000]);
-    pipes.offer(&message("a"));
-    (0..100).for_each(|_| pipes.offer(&message("a")));
+    (0..400).for_each(|_| pipes.offer(&message("a")));
     assert_eq!(pipes.offer_to_all(&large("a")), Err(slow));
     let (id, mut first) = pipes.wait(large("a"), slow);
     assert_eq!(
@@ -130,7 +129,7 @@ fn what_waits_is_not_overtaken_by_what_is_smaller() {
     assert!(!pipes.withdraw(id));
 
     // And goes on where that one is withdrawn.
-    (0..100).for_each(|_| pipes.offer(&message("a")));
+    (0..200).for_each(|_| pipes.offer(&message("a")));
     let (id, _withdrawn) = pipes.wait(large("a"), slow);
     let (_, mut behind) = pipes.wait(message("a"), slow);
     assert!(behind.try_recv().is_err());

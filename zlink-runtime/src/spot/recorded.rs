@@ -1,0 +1,99 @@
+//! What a Spot of this host keeps of its record in the store: only what is not said by what it is made of.
+//!
+//! It must not know what is done with a record.
+
+use bytes::Bytes;
+
+use crate::id::ObjectGeneration;
+use crate::location::{OperationId, Pointer, Revision, SpotRecord, SpotState};
+
+use super::object::Object;
+
+#[derive(Default)]
+pub(super) enum Recorded {
+    /// It is not made yet.
+    #[default]
+    Nothing,
+    /// Its own, as it is Ready.
+    Own(Own),
+    /// Of another owner, or otherwise not as the Spot itself is.
+    Other(Box<SpotRecord>),
+}
+
+pub(super) struct Own {
+    lease: Revision,
+    generation: ObjectGeneration,
+    owner_generation: u64,
+    version: Revision,
+    operation: OperationId,
+    /// What it was made by, as long as that is kept.
+    inbox: Option<Box<(Bytes, Option<Pointer>)>>,
+}
+
+impl Recorded {
+    pub(super) fn of(mut record: SpotRecord, object: &Object) -> Self {
+        let parts = object.factory.parts();
+        let home = &object.home;
+        let is_own = record.state == SpotState::Ready
+            && record.id == object.id
+            && record.kind == parts.kind
+            && record.stable_type == parts.stable_type
+            && record.mesh == home.mesh
+            && record.node == home.rid
+            && record.lifecycle == home.lifecycle
+            && record.owner == object.spots.fence.lease().config().owner;
+        if !is_own {
+            return Self::Other(Box::new(record));
+        }
+        if record.operation.source == home.rid {
+            // One text for all.
+            record.operation.source = home.rid.clone();
+        }
+        let is_kept = !record.inbox.is_empty() || record.blob.is_some();
+        Self::Own(Own {
+            lease: record.lease,
+            generation: record.generation,
+            owner_generation: record.owner_generation,
+            version: record.version,
+            operation: record.operation,
+            inbox: is_kept.then(|| Box::new((record.inbox, record.blob))),
+        })
+    }
+
+    /// The record, where there is one.
+    pub(super) fn whole(&self, object: &Object) -> Option<SpotRecord> {
+        let own = match self {
+            Self::Nothing => return None,
+            Self::Own(own) => own,
+            Self::Other(record) => return Some(SpotRecord::clone(record)),
+        };
+        let parts = object.factory.parts();
+        let (inbox, blob) = own.inbox.as_deref().cloned().unwrap_or_default();
+        Some(SpotRecord {
+            id: object.id.clone(),
+            kind: parts.kind,
+            stable_type: parts.stable_type.clone(),
+            mesh: object.home.mesh.clone(),
+            node: object.home.rid.clone(),
+            lifecycle: object.home.lifecycle,
+            owner: object.spots.fence.lease().config().owner,
+            lease: own.lease,
+            generation: own.generation,
+            owner_generation: own.owner_generation,
+            version: own.version,
+            state: SpotState::Ready,
+            operation: own.operation.clone(),
+            inbox,
+            blob,
+        })
+    }
+
+    /// The lease that its owner holds it by, its generation, and that of its owner.
+    pub(super) fn owner(&self) -> Option<(Revision, ObjectGeneration, u64)> {
+        match self {
+            Self::Nothing => None,
+            Self::Own(own) => Some((own.lease, own.generation, own.owner_generation)),
+            Self::Other(record) => Some((record.lease, record.generation, record.owner_generation)),
+        }
+    }
+}

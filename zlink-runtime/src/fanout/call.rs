@@ -4,6 +4,8 @@ use std::fmt;
 use std::future::IntoFuture;
 use std::sync::Weak;
 
+use tokio::task::coop::consume_budget;
+
 use crate::channel::{Caller, Flow, Outbound, is_running, is_traced};
 use crate::error::{ArgumentError, CallError, Error, ErrorKind};
 use crate::id::{ChannelName, PacketName};
@@ -148,6 +150,8 @@ impl<M: Message> FanoutCall<M> {
         });
         let made = made.map_err(|error| error.to_string()).and_then(|made| made);
         let made = made.map_err(|problem| ArgumentError::new("message", problem))?;
+        // Who publishes in a loop lets those run who write it out.
+        consume_budget().await;
         Ok(outlet.publish(made, &route.outbound, in_turn()).await?)
     }
 }

@@ -102,7 +102,9 @@ impl Running {
                 let _ = current.wait_for(|current| *current).await;
             }
             let dialled = connections.subscribe(&self.endpoint, intake.subscribed.all(), intake.max_record);
-            let why = match dialled.await {
+            let dialled = dialled.await;
+            let began = clock::now();
+            let why = match dialled {
                 Ok(incoming) => self.take(incoming).await,
                 Err(error) => error.to_string(),
             };
@@ -114,7 +116,7 @@ impl Running {
                 },
             );
             if before.ready {
-                backoff.reset();
+                backoff.ready_for(began.elapsed());
             }
             if before.ready || before.failure.is_none() {
                 self.tell("unavailable", &why);
@@ -151,7 +153,7 @@ impl Running {
     /// Takes what comes over one connection, until it ends; why it did. Nothing is read without a permit in hand, and none is
     /// held while the publisher is waited for.
     async fn take(&self, mut incoming: Incoming) -> String {
-        const SILENT: &str = "it sent nothing for 15 s, or this host could not read it";
+        const SILENT: &str = "it gave no sign of life for 15 s, or this host could not read it";
         let intake = &self.dialler.intake;
         let mut source = intake.permits.source();
         let mut permit = None;
@@ -186,6 +188,10 @@ impl Running {
                 continue;
             }
             drop(permit.take());
+            // What comes without a pause, and proves nothing, would never let the time be up.
+            if clock::now() >= deadline {
+                return SILENT.to_owned();
+            }
             match timeout_at(deadline, incoming.readable()).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => return error.to_string(),

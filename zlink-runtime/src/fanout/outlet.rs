@@ -1,5 +1,6 @@
 //! The publisher of one channel: what it was told about full subscribers, and its beacon. It must not know what is published.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -56,10 +57,17 @@ impl Outlet {
             loop {
                 ticks.tick().await;
                 let Some(outlet) = beating.upgrade() else { return };
-                // One that finds no room is left out: the next one says the same.
-                match outlet.try_publish(&beacon) {
-                    Ok(()) | Err(Unpublished::Full) => {}
-                    Err(Unpublished::Closed) => return,
+                let beaten = match outlet.try_publish(&beacon) {
+                    // Others may wait at all times: behind them it is its turn, too.
+                    Err(Unpublished::Full) => outlet
+                        .publisher
+                        .publish_to_all(beacon.clone(), pending::<()>())
+                        .await
+                        .is_ok(),
+                    beaten => beaten.is_ok(),
+                };
+                if !beaten {
+                    return;
                 }
             }
         });

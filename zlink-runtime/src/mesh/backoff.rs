@@ -4,6 +4,8 @@ use std::time::Duration;
 
 const FIRST: Duration = Duration::from_millis(50);
 const MOST: Duration = Duration::from_secs(5);
+/// What was there for this long was worth dialling at once again; what ends sooner counts as a failure.
+const STEADY: Duration = Duration::from_secs(1);
 
 /// The pauses between attempts on one intent.
 #[derive(Debug, Default)]
@@ -12,9 +14,11 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    /// An attempt succeeded: the next failure waits briefly again.
-    pub(crate) fn reset(&mut self) {
-        self.failures = 0;
+    /// An attempt succeeded, for that long: where that was long enough, the next failure waits briefly again.
+    pub(crate) fn ready_for(&mut self, time: Duration) {
+        if time >= STEADY {
+            self.failures = 0;
+        }
     }
 
     /// The pause after one more failure: evenly spread from 1 ms to a bound that doubles up to 5 s.
@@ -51,7 +55,11 @@ mod tests {
             );
             assert_eq!(backoff.next(nanos - 1), bound - Duration::from_nanos(1));
         }
-        backoff.reset();
+        backoff.ready_for(STEADY - Duration::from_millis(1));
+        assert_eq!(backoff.next(0), Duration::from_millis(1));
+        let bound = u64::try_from(MOST.as_nanos()).unwrap();
+        assert!(backoff.next(bound - 1) > FIRST, "it was there for too short a time");
+        backoff.ready_for(STEADY);
         assert!(backoff.next(u64::MAX) < FIRST);
     }
 

@@ -151,9 +151,6 @@ pub(super) fn elsewhere(intents: &[Arc<Intent>]) -> Option<String> {
     (!answers.is_empty()).then(|| answers.join("; "))
 }
 
-/// A link that was there for this long was worth dialling at once again; one that ends sooner counts as a failure.
-const STEADY: Duration = Duration::from_secs(1);
-
 /// What an intent does after an attempt.
 enum Next {
     /// Dials again soon.
@@ -169,10 +166,8 @@ pub(super) async fn run(links: Arc<Inner>, intent: Arc<Intent>) {
     loop {
         let began = clock::now();
         let ended = attempt(&links, &intent).await;
-        if let Ok(Ended::AfterReady(..)) = &ended
-            && began.elapsed() >= STEADY
-        {
-            backoff.reset();
+        if let Ok(Ended::AfterReady(..)) = &ended {
+            backoff.ready_for(began.elapsed());
         }
         let next = settle(&links, &intent, ended, &mut reported).await;
         if links.local().scope.is_channel_client() {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use zlink_generated::contract::Note;
 use zlink_runtime::testing::Cluster;
 
 use crate::kit::{
@@ -32,6 +33,7 @@ async fn an_idle_publisher_is_ready_by_its_beacon_alone() {
     assert!(is_ready(&s, "p") && is_ready(&f, "p"));
     assert_eq!((all.count(), few.count()), (40, 0), "a beacon runs no handler");
     assert_eq!(events.count(&["zlink.dispatch_error"]), 0);
+    assert_eq!(events.count(&["zlink::flow"]), 0, "nor is it told of");
     assert_eq!(
         events.count(&["publisher_changed"]),
         2,
@@ -102,6 +104,32 @@ async fn a_publisher_that_stops_is_lost_at_once_and_found_again() {
     cluster.kill("s");
     cluster.advance(AT_ONCE).await;
     assert_eq!(cluster.host("p").fanout("news").unwrap().subscribers(), 0);
+}
+
+/// What is too large for a subscriber ends the connection, and as it begins with a sign of life, each is ready at first.
+#[tokio::test(start_paused = true)]
+async fn one_that_is_lost_as_soon_as_it_is_ready_is_dialled_ever_more_seldom() {
+    let events = Events::collect();
+    let cluster = Cluster::new(6);
+    let reader = Reader::new();
+    publisher(&cluster, "p", |fanout| fanout);
+    subscriber(&cluster, "s", &["p"], &reader, |fanout| fanout.max_message(4096));
+    cluster.start_all().await.unwrap();
+    connected(&cluster, 1).await;
+    let publish = news_publisher(&cluster.host("p"));
+    let ready = || events.count(&["publisher_changed", "state=ready"]);
+    let large = Note {
+        body: vec![0; 5000],
+        ..note(0)
+    };
+    for _ in 0..1000 {
+        publish.flash(note(0)).await.unwrap();
+        publish.flash(large.clone()).await.unwrap();
+        cluster.advance(Duration::from_millis(30)).await;
+    }
+    assert!((5..60).contains(&ready()), "{} times within 30 s", ready());
+    cluster.advance(2 * BEAT).await;
+    assert!(is_ready(&cluster.host("s"), "p"), "and comes back");
 }
 
 /// Not even a beacon is read without a permit: who has none for 15 s does not know whether anybody publishes.

@@ -7,10 +7,11 @@ use zlink_generated::contract::Note;
 use zlink_runtime::prelude::*;
 use zlink_runtime::rt::FanoutContext;
 use zlink_runtime::testing::Cluster;
-use zlink_runtime::{Filter, FilterContext, MessageKind, Next};
+use zlink_runtime::{Filter, FilterContext, FlowContext, FlowOrigin, MessageKind, Next};
 
 use crate::kit::{
-    AT_ONCE, NewsHandler, Reader, at, connected, news_publisher, news_subscriber, note, publisher, subscriber,
+    AT_ONCE, Events, NEWS, NewsHandler, Reader, at, connected, news_publisher, news_subscriber, note, publisher,
+    subscriber,
 };
 
 #[derive(Clone, Default)]
@@ -67,7 +68,7 @@ async fn filters_stand_around_the_handlers_of_events() {
             .filter(Named("two", inner.clone()))
             .fanout(|fanout| {
                 fanout
-                    .publisher(crate::kit::NEWS)
+                    .publisher(NEWS)
                     .listen(at("s"))
                     .subscriber(news_subscriber(Echo(inner.clone())))
                     .connect(at("p"))
@@ -90,4 +91,62 @@ async fn filters_stand_around_the_handlers_of_events() {
     let expected = ["one>a", "two>a", "Some(\"two\") true", "<two", "<one", "one>skip"];
     assert_eq!(*log.0.lock(), expected);
     assert_eq!(reader.numbers(), [1]);
+}
+
+/// Notes the flow it runs in, and publishes on what it gets as another event.
+#[derive(Clone, Default)]
+struct Traced(Arc<Mutex<Vec<FlowContext>>>);
+
+impl NewsHandler for Traced {
+    async fn flash(&self, context: &FanoutContext<'_>, event: Note) -> Result<(), HandlerError> {
+        self.0.lock().push(FlowContext::capture());
+        Ok(news_publisher(context).order(event).await?)
+    }
+
+    async fn order(&self, _: &FanoutContext<'_>, _: Note) -> Result<(), HandlerError> {
+        self.0.lock().push(FlowContext::capture());
+        Ok(())
+    }
+}
+
+/// An event belongs to what caused it, over several hosts, and is no boundary that is told of.
+///
+/// REQ: OB-84, OB-65
+#[tokio::test(start_paused = true)]
+async fn a_flow_goes_through_events() {
+    let events = Events::collect();
+    let cluster = Cluster::new(2);
+    let seen = Traced::default();
+    publisher(&cluster, "p", |fanout| fanout);
+    for (name, from) in [("s", "p"), ("last", "s")] {
+        let handler = seen.clone();
+        cluster.node(name, move |host| {
+            let subscriber = news_subscriber(handler.clone());
+            host.fanout(|fanout| {
+                fanout
+                    .publisher(NEWS)
+                    .listen(at(name))
+                    .subscriber(subscriber)
+                    .connect(at(from))
+            })
+        });
+    }
+    cluster.start_all().await.unwrap();
+    let s = cluster.host("s");
+    connected(&cluster, 1).await;
+    cluster
+        .until("the last", AT_ONCE * 60, move || {
+            s.fanout("news").unwrap().subscribers() == 1
+        })
+        .await;
+    cluster.advance(AT_ONCE).await;
+    for number in 0..2 {
+        news_publisher(&cluster.host("p")).flash(note(number)).await.unwrap();
+        cluster.advance(AT_ONCE).await;
+    }
+    let ids: Vec<_> = seen.0.lock().iter().map(|flow| flow.id().unwrap()).collect();
+    assert_eq!(ids.len(), 4);
+    assert!(ids[0] == ids[1] && ids[2] == ids[3] && ids[0] != ids[2]);
+    assert_eq!(seen.0.lock()[1].origin(), Some(FlowOrigin::Application));
+    assert_eq!(events.count(&["zlink::flow"]), 0);
 }

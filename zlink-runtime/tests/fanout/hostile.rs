@@ -12,6 +12,7 @@ use crate::kit::{
 };
 
 const BEACON: [&[u8]; 2] = [b"\x01ZLF1", b"ZF\x01\x01"];
+const PING: &[u8] = b"\x04\x07\x04PING\0\0";
 
 async fn publishing() -> Host {
     let host = Host::builder().fanout(|fanout| fanout.publisher(NEWS).listen("tcp://127.0.0.1:0"));
@@ -96,7 +97,7 @@ async fn a_subscriber_says_what_it_wants_in_both_ways_and_within_bounds() {
     marker.subscribe(true, b"").await;
     // What was said before a PING was heard once its PONG is there.
     async fn heard(raw: &mut Raw) {
-        raw.write(b"\x04\x07\x04PING\0\0").await;
+        raw.write(PING).await;
         while raw.soon().await != Came::Command(b"\x04PONG".to_vec()) {}
     }
     let topics = async |raw: &mut Raw| {
@@ -104,7 +105,7 @@ async fn a_subscriber_says_what_it_wants_in_both_ways_and_within_bounds() {
         for topic in ["one", "two"] {
             publish.flash(note(0)).topic(topic).await.unwrap();
         }
-        raw.write(b"\x04\x07\x04PING\0\0").await;
+        raw.write(PING).await;
         let mut topics = Vec::new();
         loop {
             match raw.soon().await {
@@ -176,7 +177,7 @@ async fn a_connection_that_is_no_subscriber_ends_and_no_other() {
     }
     let seen = host.clone();
     until("all others to be gone", move || subscribers(&seen) == 1).await;
-    good.write(b"\x04\x07\x04PING\0\0").await;
+    good.write(PING).await;
     assert_eq!(good.soon().await, Came::Command(b"\x04PONG".to_vec()));
     host.shutdown().await.unwrap();
 }
@@ -267,7 +268,7 @@ async fn what_is_no_event_is_dropped_and_proves_nothing() {
     for frames in frames {
         raw.send(frames).await;
     }
-    raw.write(b"\x04\x07\x04PING\0\0").await;
+    raw.write(PING).await;
     while raw.soon().await != Came::Command(b"\x04PONG".to_vec()) {}
     assert_eq!(
         events.count(&["classic_fanout", "invalid_frame", "action=drop"]),
@@ -300,14 +301,45 @@ async fn a_publisher_that_breaks_zmtp_is_dialled_anew() {
         long(6, 5000),
         vec![0xff; 100],
         [1, 0].repeat(65),
+        // A PING after part of a message is held with it.
+        [&[1, 0][..], &PING.repeat(65)].concat(),
     ] {
         let mut raw = Raw::publisher(&listener, "PUB", 1).await;
         raw.write(&bytes).await;
         while raw.soon().await != Came::End {}
     }
     let mut raw = Raw::publisher(&listener, "PUB", 1).await;
-    raw.send(&[b"a", &event("news", "test.news.flash", &note(1))]).await;
+    let good = message(&[b"a", &event("news", "test.news.flash", &note(1))]);
+    let (topic, record) = good.split_at(3);
+    for _ in 0..2 {
+        raw.write(&[topic, &PING.repeat(64), record].concat()).await;
+    }
     let seen = reader.clone();
-    until("an event", move || seen.count() == 1).await;
+    until("its events", move || seen.count() == 2).await;
+    host.shutdown().await.unwrap();
+}
+
+/// It is never silent, and yet it says nothing.
+///
+/// REQ: NET-905
+#[tokio::test]
+async fn a_flood_that_proves_nothing_keeps_no_publisher_ready() {
+    // What is told of each message takes this host longer than it takes the publisher to send the next.
+    let _events = Events::collect();
+    let listener = listening().await;
+    let host = subscribing(&Reader::new(), &listener).await;
+    let mut raw = Raw::publisher(&listener, "PUB", 1).await;
+    raw.send(&BEACON).await;
+    let seen = host.clone();
+    until("it is ready", move || is_ready(&seen)).await;
+    raw.flood(message(&[b"a", b"no event"]).repeat(10_000));
+    tokio::time::pause();
+    let begun = tokio::time::Instant::now();
+    while is_ready(&host) {
+        assert!(begun.elapsed() < Duration::from_secs(30), "it is ready still");
+        std::thread::sleep(Duration::from_millis(1));
+        tokio::time::advance(Duration::from_millis(500)).await;
+    }
+    assert!(begun.elapsed() > Duration::from_secs(14), "{:?}", begun.elapsed());
     host.shutdown().await.unwrap();
 }

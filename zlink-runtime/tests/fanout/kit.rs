@@ -100,6 +100,7 @@ pub(crate) struct Got {
 pub(crate) struct Reader {
     got: Arc<Mutex<Vec<Got>>>,
     gate: Arc<watch::Sender<bool>>,
+    pause: Arc<Mutex<Duration>>,
 }
 
 impl Reader {
@@ -107,7 +108,13 @@ impl Reader {
         Self {
             got: Arc::default(),
             gate: Arc::new(watch::channel(true).0),
+            pause: Arc::default(),
         }
+    }
+
+    /// From now on each event takes so long.
+    pub(crate) fn pause(&self, pause: Duration) {
+        *self.pause.lock() = pause;
     }
 
     /// Opens the gate, or closes it.
@@ -136,6 +143,10 @@ impl Reader {
         });
         let mut gate = self.gate.subscribe();
         gate.wait_for(|open| *open).await?;
+        let pause = *self.pause.lock();
+        if !pause.is_zero() {
+            tokio::time::sleep(pause).await;
+        }
         match event.text.as_str() {
             "panic" => panic!("as it was told"),
             "fail" => Err(HandlerError::new("as it was told")),

@@ -9,8 +9,8 @@ use zlink_runtime::prelude::*;
 use zlink_runtime::testing::Cluster;
 
 use crate::kit::{
-    AT_ONCE, BEAT, Reader, argument, connected, failure, heavy, is_ready, news_publisher, note, publisher, read, slow,
-    subscriber,
+    AT_ONCE, BEAT, NEWS, Reader, argument, at, connected, failure, heavy, is_ready, news_publisher, news_subscriber,
+    note, publisher, read, slow, subscriber,
 };
 
 /// More than a stalled subscriber's pipe holds, and all that lies before it.
@@ -199,6 +199,57 @@ async fn without_drops_one_that_is_full_holds_the_beacon_from_all() {
     }
 }
 
+/// Whoever waits for a subscriber that is slow, and no more than that, does not hide the publisher from the others.
+///
+/// REQ: NET-908, CH-811
+#[tokio::test(start_paused = true)]
+async fn without_drops_a_beacon_has_its_turn_among_those_that_wait() {
+    let cluster = Cluster::new(11);
+    let (busy, quick) = (Reader::new(), Reader::new());
+    publisher(&cluster, "p", |fanout| {
+        fanout.no_drop(true).send_timeout(Duration::from_secs(60))
+    });
+    slow(&cluster, "slow", "order.", &busy);
+    subscriber(&cluster, "quick", &["p"], &quick, |fanout| fanout.subscribe("other"));
+    cluster.start_all().await.unwrap();
+    connected(&cluster, 2).await;
+    cluster.advance(BEAT).await;
+    let (p, quick) = (cluster.host("p"), cluster.host("quick"));
+    // There are always some that wait.
+    let filling: Vec<_> = (0..8)
+        .map(|number| {
+            let publish = news_publisher(&p);
+            tokio::spawn(async move {
+                loop {
+                    publish.order(heavy(number)).await.unwrap();
+                }
+            })
+        })
+        .collect();
+    busy.pause(Duration::from_millis(10));
+    let mut before = busy.count();
+    for _ in 0..40 {
+        cluster.advance(Duration::from_secs(1)).await;
+        assert!(busy.count() > before, "it goes on");
+        before = busy.count();
+        assert!(is_ready(&quick, "p"));
+    }
+    filling.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
+/// REQ: CH-807
+#[tokio::test(start_paused = true)]
+async fn who_publishes_in_a_loop_lets_others_run() {
+    let cluster = Cluster::new(12);
+    publisher(&cluster, "p", |fanout| fanout);
+    let publish = news_publisher(&cluster.start("p").await.unwrap());
+    let other = tokio::spawn(async {});
+    for number in 0..1000 {
+        publish.flash(note(number)).await.unwrap();
+    }
+    assert!(other.is_finished());
+}
+
 /// REQ: CH-806, CH-810, NET-1007
 #[tokio::test(start_paused = true)]
 async fn a_stop_does_not_wait_for_what_is_held() {
@@ -225,6 +276,52 @@ async fn a_stop_does_not_wait_for_what_is_held() {
     assert_eq!(failure(ended), ErrorKind::ShuttingDown);
     let ended = news_publisher(&p).flash(note(0)).await;
     assert_eq!(failure(ended), ErrorKind::ShuttingDown);
+}
+
+/// However long the host still drains.
+///
+/// REQ: NET-1007
+#[tokio::test(start_paused = true)]
+async fn a_publish_that_waits_ends_as_the_drain_begins() {
+    let cluster = Cluster::new(13);
+    let (stalled, own) = (Reader::new(), Reader::new());
+    stalled.open(false);
+    own.open(false);
+    let held = own.clone();
+    cluster.node("p", move |host| {
+        host.fanout(|fanout| {
+            fanout
+                .publisher(NEWS)
+                .listen(at("p"))
+                .no_drop(true)
+                .send_timeout(Duration::from_secs(3600))
+                .subscriber(news_subscriber(held.clone()))
+                .subscribe("own")
+                .connect(at("p"))
+        })
+    });
+    slow(&cluster, "slow", "order.", &stalled);
+    cluster.start_all().await.unwrap();
+    connected(&cluster, 2).await;
+    let publish = news_publisher(&cluster.host("p"));
+    publish.flash(note(0)).topic("own").await.unwrap();
+    let waiting = {
+        let publish = publish.clone();
+        tokio::spawn(async move {
+            loop {
+                publish.order(heavy(0)).await?;
+            }
+        })
+    };
+    cluster.advance(AT_ONCE).await;
+    assert!(own.count() == 1 && !waiting.is_finished());
+    let stopping = tokio::spawn(cluster.stop("p"));
+    cluster.advance(AT_ONCE).await;
+    let ended: Result<(), _> = tokio::time::timeout(Duration::ZERO, waiting).await.unwrap().unwrap();
+    assert_eq!(failure(ended), ErrorKind::ShuttingDown);
+    assert!(!stopping.is_finished(), "a handler of its own runs");
+    own.open(true);
+    stopping.await.unwrap().unwrap();
 }
 
 /// REQ: CH-802, CH-905, CH-803

@@ -94,25 +94,30 @@ async fn a_name_or_a_handler_that_is_there_twice_fails_the_start() {
 async fn without_a_store_endpoints_are_named() {
     says(fanout(|it| it.subscriber(subscriber())), "no Location Store").await;
     says(fanout(|it| it.publisher(NEWS)), "no Location Store").await;
-    let reader = Reader::new();
-    let publisher = fanout(|it| it.publisher(NEWS).listen(ANY)).start().await.unwrap();
-    let endpoint = publisher.fanout("news").unwrap().endpoint().unwrap();
-    assert_ne!(endpoint.port(), Some(0));
-    let subscriber = fanout(|it| {
-        it.subscriber(news_subscriber(reader.clone()))
-            .connect(endpoint.to_string())
-    });
-    let subscriber = subscriber.start().await.unwrap();
-    let seen = publisher.clone();
-    until("a subscriber", move || seen.fanout("news").unwrap().subscribers() == 1).await;
-    let (seen, publish) = (reader.clone(), news_publisher(&publisher));
-    // What it subscribes to may be on its way still.
-    while seen.count() == 0 {
-        publish.flash(note(1)).await.unwrap();
-        tokio::time::sleep(Duration::from_millis(1)).await;
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = folder.path().join("news.sock");
+    for listen in [ANY, "tcp://[::1]:0", &format!("ipc://{}", path.display())] {
+        let reader = Reader::new();
+        let publisher = fanout(|it| it.publisher(NEWS).listen(listen)).start().await.unwrap();
+        let endpoint = publisher.fanout("news").unwrap().endpoint().unwrap();
+        assert_ne!(endpoint.port(), Some(0));
+        let subscriber = fanout(|it| {
+            it.subscriber(news_subscriber(reader.clone()))
+                .connect(endpoint.to_string())
+        });
+        let subscriber = subscriber.start().await.unwrap();
+        let seen = publisher.clone();
+        until("a subscriber", move || seen.fanout("news").unwrap().subscribers() == 1).await;
+        let (seen, publish) = (reader.clone(), news_publisher(&publisher));
+        // What it subscribes to may be on its way still.
+        while seen.count() == 0 {
+            publish.flash(note(1)).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        publisher.shutdown().await.unwrap();
+        subscriber.shutdown().await.unwrap();
+        assert!(!path.exists(), "nothing is left behind");
     }
-    publisher.shutdown().await.unwrap();
-    subscriber.shutdown().await.unwrap();
 }
 
 /// REQ: NET-1003

@@ -2,7 +2,7 @@
 //!
 //! It must not know a socket or a task: whoever writes takes what is here, and says when it is written.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
@@ -36,7 +36,7 @@ impl Message {
     }
 }
 
-/// Names a subscriber's pipe, or one that waits; never used again.
+/// Names a subscriber's pipe, or a message that waits; never used again, and greater than all before.
 pub(super) type Id = u64;
 
 /// What one subscriber wants, and what waits for it.
@@ -52,8 +52,8 @@ struct Pipe {
     writer: Option<Waker>,
     /// Of the message at hand.
     wanted: bool,
-    /// Whether a message waits for room here: what comes later waits behind it, however small.
-    awaited: bool,
+    /// The messages that wait for room here: what comes later waits behind them, however small.
+    line: BTreeSet<Id>,
 }
 
 impl Pipe {
@@ -78,9 +78,8 @@ impl Pipe {
 
 /// A message that waits until all pipes that want it have room.
 struct Waiting {
-    id: Id,
     message: Message,
-    /// One that has none.
+    /// One that has none, and in whose line it stands.
     on: Id,
     done: oneshot::Sender<()>,
 }
@@ -100,7 +99,7 @@ pub(super) struct Batch {
 #[derive(Default)]
 pub(super) struct Pipes {
     pipes: BTreeMap<Id, Pipe>,
-    waiting: VecDeque<Waiting>,
+    waiting: BTreeMap<Id, Waiting>,
     last: Id,
     closed: bool,
 }
@@ -130,8 +129,9 @@ impl Pipes {
 
     /// Its subscriber is gone: nobody waits for it any more.
     pub(super) fn leave(&mut self, id: Id) {
-        self.pipes.remove(&id);
-        self.go_on(id);
+        for waiting in self.pipes.remove(&id).into_iter().flat_map(|pipe| pipe.line) {
+            self.look_again(waiting);
+        }
     }
 
     /// How many subscribers there are.
@@ -145,10 +145,13 @@ impl Pipes {
     }
 
     pub(super) fn cancel(&mut self, id: Id, topic: &[u8]) {
-        if let Some(pipe) = self.pipes.get_mut(&id) {
-            pipe.topics.remove(topic);
+        let Some(pipe) = self.pipes.get_mut(&id) else { return };
+        if pipe.topics.remove(topic) {
+            // Any of them may not be wanted any more.
+            for waiting in std::mem::take(&mut pipe.line) {
+                self.look_again(waiting);
+            }
         }
-        self.go_on(id);
     }
 
     pub(super) fn pong(&mut self, id: Id, context: &[u8]) {
@@ -172,12 +175,18 @@ impl Pipes {
     /// To every pipe that wants it, or to none.
     ///
     /// # Errors
-    /// One that wants it and has no room.
+    /// One that wants it and has no room, or has others who wait.
     pub(super) fn offer_to_all(&mut self, message: &Message) -> Result<(), Id> {
-        for (id, pipe) in &mut self.pipes {
+        self.offer_as(Id::MAX, message)
+    }
+
+    /// The same for a message that has waited since it got that number: only who has waited longer goes before it.
+    fn offer_as(&mut self, id: Id, message: &Message) -> Result<(), Id> {
+        for (on, pipe) in &mut self.pipes {
             pipe.wanted = pipe.topics.matches(message.topic());
-            if pipe.wanted && (pipe.awaited || !pipe.has_room(message)) {
-                return Err(*id);
+            let is_behind = pipe.line.first().is_some_and(|first| *first < id);
+            if pipe.wanted && (is_behind || !pipe.has_room(message)) {
+                return Err(*on);
             }
         }
         let wanted = self.pipes.values_mut().filter(|pipe| pipe.wanted);
@@ -189,48 +198,56 @@ impl Pipes {
     pub(super) fn wait(&mut self, message: Message, on: Id) -> (Id, oneshot::Receiver<()>) {
         let (done, told) = oneshot::channel();
         let id = self.next();
-        self.set_awaited(on, true);
-        self.waiting.push_back(Waiting { id, message, on, done });
+        self.stand(id, Waiting { message, on, done });
         (id, told)
+    }
+
+    fn stand(&mut self, id: Id, waiting: Waiting) {
+        if let Some(pipe) = self.pipes.get_mut(&waiting.on) {
+            pipe.line.insert(id);
+        }
+        self.waiting.insert(id, waiting);
     }
 
     /// Whether it still waited.
     pub(super) fn withdraw(&mut self, id: Id) -> bool {
-        let Ok(at) = self.waiting.binary_search_by_key(&id, |waiting| waiting.id) else {
+        let Some(Waiting { on, .. }) = self.waiting.remove(&id) else {
             return false;
         };
-        if let Some(withdrawn) = self.waiting.remove(at) {
-            // Others may have stood behind it.
-            self.go_on(withdrawn.on);
+        if let Some(pipe) = self.pipes.get_mut(&on) {
+            let was_first = pipe.line.first() == Some(&id);
+            pipe.line.remove(&id);
+            if was_first {
+                // Others stood behind it, who may be smaller.
+                self.go_on(on);
+            }
         }
         true
     }
 
-    fn set_awaited(&mut self, id: Id, awaited: bool) {
-        if let Some(pipe) = self.pipes.get_mut(&id) {
-            pipe.awaited = awaited;
+    /// There may be room in a pipe: looks again at those that wait for it, in their order, until one has to wait for it
+    /// still.
+    fn go_on(&mut self, on: Id) {
+        while let Some(id) = self.pipes.get_mut(&on).and_then(|pipe| pipe.line.pop_first()) {
+            if self.look_again(id) == Some(on) {
+                return;
+            }
         }
     }
 
-    /// There may be room in a pipe, or no such pipe: looks again at those that waited for it, in their order, until one has
-    /// to wait for it still.
-    fn go_on(&mut self, id: Id) {
-        self.set_awaited(id, false);
-        for mut waiting in std::mem::take(&mut self.waiting) {
-            if waiting.on == id && !self.pipes.get(&id).is_some_and(|pipe| pipe.awaited) {
-                match self.offer_to_all(&waiting.message) {
-                    Ok(()) => {
-                        // Whoever waited and is gone has withdrawn it before.
-                        let _ = waiting.done.send(());
-                        continue;
-                    }
-                    Err(on) => {
-                        waiting.on = on;
-                        self.set_awaited(on, true);
-                    }
-                }
+    /// Looks whether one that has left its line can go; if not, what it waits for now.
+    fn look_again(&mut self, id: Id) -> Option<Id> {
+        let waiting = self.waiting.remove(&id)?;
+        match self.offer_as(id, &waiting.message) {
+            Ok(()) => {
+                // Whoever waited and is gone has withdrawn it before.
+                let _ = waiting.done.send(());
+                None
             }
-            self.waiting.push_back(waiting);
+            Err(on) => {
+                self.stand(id, Waiting { on, ..waiting });
+                Some(on)
+            }
         }
     }
 
@@ -243,7 +260,7 @@ impl Pipes {
         let was_written = std::mem::take(&mut batch.records);
         pipe.records -= was_written;
         pipe.bytes -= std::mem::take(&mut batch.bytes);
-        if was_written > 0 && pipe.awaited {
+        if was_written > 0 {
             self.go_on(id);
         }
         let Some(pipe) = self.pipes.get_mut(&id) else {

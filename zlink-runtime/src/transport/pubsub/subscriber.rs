@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout};
 
 use super::{Connections, Topics};
 use crate::id::MAX_ID_BYTES;
-use crate::limit::{ALONE_BYTES, HANDSHAKE_TIME, RECEIVE_BUDGET_BYTES};
+use crate::limit::{ALONE_BYTES, HANDSHAKE_TIME, MESSAGE_FRAMES, RECEIVE_BUDGET_BYTES};
 use crate::transport::link::greet::{SOCKET_TYPE, shake};
 use crate::transport::link::rotation::Rotation;
 use crate::transport::link::state::yield_once;
@@ -47,6 +47,8 @@ pub(crate) struct Incoming {
     /// Where its first two frames are.
     parts: [(usize, usize); 2],
     frames: usize,
+    /// The commands between its frames, which are held with them.
+    amid: usize,
     decoder: Decoder,
     limits: FrameLimits,
     /// How much the next read asks for.
@@ -117,6 +119,7 @@ impl Connections {
             at: 0,
             parts: [(0, 0); 2],
             frames: 0,
+            amid: 0,
             decoder: Decoder::new(),
             limits: FrameLimits::new(max_record.saturating_add(MAX_ID_BYTES)),
             room: FIRST_READ,
@@ -153,6 +156,10 @@ impl Incoming {
                         let _ = self.buf.split_to(self.at + from + len);
                         self.at = 0;
                     } else {
+                        self.amid += 1;
+                        if self.amid > MESSAGE_FRAMES {
+                            return Err(ZmtpError::Unexpected("commands without end amid a message"));
+                        }
                         self.at += from + len;
                     }
                 }
@@ -175,6 +182,7 @@ impl Incoming {
     fn take(&mut self) -> Received {
         let whole = self.buf.split_to(std::mem::take(&mut self.at)).freeze();
         let frames = std::mem::take(&mut self.frames);
+        self.amid = 0;
         let [topic, record] = std::mem::take(&mut self.parts);
         let topic = topic.0..topic.1.min(topic.0 + MAX_ID_BYTES + 1);
         let record = match whole.slice(if frames == 2 { record.0..record.1 } else { 0..0 }) {

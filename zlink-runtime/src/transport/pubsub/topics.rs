@@ -23,8 +23,9 @@ impl Topics {
         has_room
     }
 
-    pub(crate) fn remove(&mut self, topic: &[u8]) {
-        self.0.remove(topic);
+    /// Whether it was there.
+    pub(crate) fn remove(&mut self, topic: &[u8]) -> bool {
+        self.0.remove(topic)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
@@ -86,7 +87,7 @@ mod tests {
         assert!(topics.add(b"7"), "it is there");
         assert!(topics.add(&[7; MAX_ID_BYTES + 1]), "it matches nothing");
         assert!(!topics.add(b"one more"));
-        topics.remove(b"7");
+        assert!(topics.remove(b"7") && !topics.remove(b"7"));
         assert!(topics.add(b"one more"));
     }
 

@@ -67,6 +67,13 @@ impl Raw {
         let _ = self.stream.write_all(bytes).await;
     }
 
+    /// Writes that again and again until the other side has had enough, on a thread of its own: that one never has to wait.
+    pub(crate) fn flood(self, bytes: Vec<u8>) {
+        let mut stream = self.stream.into_std().unwrap();
+        stream.set_nonblocking(false).unwrap();
+        std::thread::spawn(move || while std::io::Write::write_all(&mut stream, &bytes).is_ok() {});
+    }
+
     pub(crate) async fn send(&mut self, frames: &[&[u8]]) {
         self.write(&message(frames)).await;
     }

@@ -137,3 +137,39 @@ fn what_waits_is_not_overtaken_by_what_is_smaller() {
     assert!(behind.try_recv().is_ok());
     assert_eq!(pipes.offer_to_all(&message("a")), Ok(()), "nobody waits");
 }
+
+/// REQ: CH-808
+#[test]
+fn what_is_not_wanted_any_more_is_not_waited_for_in_the_middle_of_a_line_either() {
+    let (mut pipes, [slow]) = pipes(["a"]);
+    assert!(pipes.subscribe(slow, b"b"));
+    fill(&mut pipes, "a");
+    let (_, mut first) = pipes.wait(message("a"), slow);
+    let (_, mut second) = pipes.wait(message("b"), slow);
+    pipes.cancel(slow, b"b");
+    assert!(first.try_recv().is_err() && second.try_recv().is_ok());
+    assert_eq!(pipes.offer_to_all(&message("a")), Err(slow));
+    pipes.leave(slow);
+    assert!(first.try_recv().is_ok());
+}
+
+/// Where one that had waited longer comes into a line, it does not come last.
+///
+/// REQ: CH-808
+#[test]
+fn who_waits_for_another_keeps_its_place() {
+    let (mut pipes, [one, other]) = pipes(["a", "a"]);
+    assert!(pipes.subscribe(other, b"b"));
+    fill(&mut pipes, "a");
+    let large = Message::new(b"a", &[], &vec![0; LINK_BUDGET_BYTES - 5000]);
+    let (_, mut first) = pipes.wait(large, one);
+    let (_, mut second) = pipes.wait(message("b"), other);
+    write(&mut pipes, one);
+    assert!(first.try_recv().is_err(), "the other one is full");
+    assert_eq!(pipes.offer_to_all(&message("a")), Err(other));
+    write(&mut pipes, other);
+    assert!(first.try_recv().is_ok() && second.try_recv().is_ok());
+    // The large one is with the writer already.
+    let held: Vec<_> = pipes.pipes[&other].queue.iter().map(Bytes::len).collect();
+    assert_eq!(held, [message("b").bytes.len()]);
+}

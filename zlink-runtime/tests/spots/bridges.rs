@@ -66,7 +66,7 @@ impl Tap {
     }
 }
 
-/// REQ: SP-153
+/// REQ: SP-153, CH-703
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_of_a_spot_is_on_the_wire_of_a_channel_that_it_calls() -> Tested {
     let (store, world) = (MemoryStore::new(), World::new());
@@ -118,7 +118,7 @@ async fn nothing_of_a_spot_is_on_the_wire_of_a_channel_that_it_calls() -> Tested
 
 /// A process that is in both meshes carries nothing from one to the other: neither calls of Spots nor calls to them.
 ///
-/// REQ: SP-153, SP-150
+/// REQ: SP-153, SP-150, CH-703
 #[tokio::test(start_paused = true)]
 async fn a_process_in_two_meshes_is_no_bridge_between_them() -> Tested {
     let (cluster, world) = (Cluster::new(112), World::new());

@@ -54,7 +54,7 @@ async fn with_bank(provider: Provider, seed: u64) -> Result<(Cluster, World), Fa
     Ok((cluster, world))
 }
 
-/// REQ: SP-150, SP-151, SP-044
+/// REQ: SP-150, SP-151, SP-044, CH-701
 #[tokio::test(start_paused = true)]
 async fn a_room_calls_whatever_its_process_can() -> Tested {
     for provider in PROVIDERS {
@@ -71,7 +71,7 @@ async fn a_room_calls_whatever_its_process_can() -> Tested {
     Ok(())
 }
 
-/// REQ: SP-152, RT-013
+/// REQ: SP-152, RT-013, CH-702
 #[tokio::test(start_paused = true)]
 async fn an_answer_to_a_room_that_is_gone_is_for_nobody() -> Tested {
     for provider in PROVIDERS {

@@ -19,7 +19,7 @@ use crate::location::{
 /// # Examples
 /// ```
 /// use std::sync::Arc;
-/// use zlink_runtime::location::{Batch, Faults, LocationStore, SqliteStore, StoreError};
+/// use zlink_runtime::location::{Faults, Key, LocationStore, SqliteStore, StoreError};
 /// use zlink_runtime::testing::Faulty;
 ///
 /// # async fn test() -> Result<(), Box<dyn std::error::Error>> {
@@ -28,7 +28,7 @@ use crate::location::{
 /// let store = SqliteStore::open(folder.path().join("records.db")).await?;
 /// let store = Faulty::new(Arc::new(store), faults.clone());
 /// faults.cut();
-/// let refused = store.write(&Batch::new([], [])?).await;
+/// let refused = store.read(&Key::new("a")?).await;
 /// assert!(matches!(refused, Err(StoreError::Unavailable(_))));
 /// # Ok(())
 /// # }

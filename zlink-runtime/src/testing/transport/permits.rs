@@ -108,26 +108,32 @@ pub(super) async fn on_one_lane_a_completion_waits_behind_data_only(rig: Rig) {
 }
 
 pub(super) async fn a_flood_leaves_others_their_turn(rig: Rig) {
+    const TRICKLE: u32 = 1 << 20;
     let permits = HostPermits::new(100_000);
     let mut server = Server::bind(&rig, "tcp://127.0.0.1:0", offer("server", &permits)).await;
-    let mut ends = Vec::new();
+    let (mut callers, heard) = (Vec::new(), Collector::default());
     for name in ["flood", "trickle"] {
-        let dialled = server.dialled(&rig, offer(name, &permits)).await;
-        ends.push((dialled, End::new(server.accept().await, &permits, 1000)));
+        let caller = server.dialled(&rig, offer(name, &permits)).await;
+        let accepted = server.accept().await;
+        accepted.start(std::sync::Arc::new(heard.clone()));
+        accepted.admit(1000);
+        callers.push((caller, accepted));
     }
-    let flood = ends[0].0.link.clone();
+    let send = |from: usize, number, bytes| {
+        let link = &callers[from].0.link;
+        link.try_send(Lane::Data, rec(&record(ORDINARY, number, bytes)))
+            .unwrap();
+    };
+    // It comes amid the flood, wherever this thread is held up.
     for n in 0..20_000 {
-        flood.try_send(Lane::Data, rec(&record(ORDINARY, n, 100))).unwrap();
+        send(0, n, 100);
+        if n == 10_000 {
+            send(1, TRICKLE, 0);
+        }
     }
-    ends[1]
-        .0
-        .link
-        .try_send(Lane::Data, rec(&record(ORDINARY, 0, 0)))
-        .unwrap();
-    until("the trickle", || ends[1].1.heard.len() == 1).await;
-    let before = ends[0].1.heard.len();
-    assert!(before < 20_000, "the flood was served whole first");
-    until("the flood", || ends[0].1.heard.len() == 20_000).await;
+    until("both", || heard.len() == 20_001).await;
+    let place = heard.numbers(Lane::Data).iter().position(|number| *number == TRICKLE);
+    assert!(place < Some(20_000), "the flood was served whole first");
 }
 
 pub(super) async fn before_admission_four_records_are_read_and_no_permit_is_taken(rig: Rig) {

@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
-use zlink_runtime::error::Execution;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use zlink_runtime::error::{CallError, Execution};
 use zlink_runtime::location::{Fault, Operation};
 use zlink_runtime::rt::SpotCreated;
+use zlink_runtime::testing::Cluster;
 
 use crate::arena::*;
 use crate::kit::*;
@@ -145,25 +148,31 @@ async fn a_close_under_way_of_what_was_taken_goes_no_further() -> Tested {
     Ok(())
 }
 
-/// While the store tells a call where a cart is, another call of the same host, which was told that there is none, begins to
-/// make it elsewhere. Both are sent on from there, and nobody waits until the time to make it is over.
-///
-/// REQ: SP-067, SP-068
-#[tokio::test(start_paused = true)]
-async fn a_call_that_finds_the_winner_while_its_host_sends_to_the_loser_does_not_wait() -> Tested {
-    const READ: Duration = Duration::from_millis(300);
-    for provider in PROVIDERS {
-        let (cluster, world) = on(provider, 82);
+/// How late the caller hears of what it reads in the store.
+const READ: Duration = Duration::from_millis(300);
+
+/// A cart that the node `winner` has, while the host `caller` sends the first message that it has for it to the node `loser`,
+/// since it was told that there is none.
+struct Race {
+    carts: CartSpots,
+    won: CartSpotClient,
+    making: JoinHandle<Result<Line, CallError>>,
+    began: Instant,
+}
+
+impl Race {
+    async fn begin(cluster: &Cluster, world: &World) -> Result<Self, Failure> {
         for name in ["loser", "winner"] {
-            serves_with(&cluster, &world, name, move |objects| {
+            serves_with(cluster, world, name, move |objects| {
                 all(objects).placement_weight(if name == "winner" { 100 } else { 0 })
             });
         }
-        calls(&cluster, "caller");
-        start(&cluster).await?;
+        calls(cluster, "caller");
+        start(cluster).await?;
         let carts = cart_spots(&cluster.host("caller"));
         let faults = cluster.store_faults("caller");
         faults.every(Operation::Read, Fault::DelayAnswer(READ));
+        let began = Instant::now();
         let making = tokio::spawn(carts.of("cart").view(text("second")).activating().into_future());
         cluster.advance(READ / 3).await;
         let won = cart_spots(&cluster.host("winner")).of("cart");
@@ -173,8 +182,26 @@ async fn a_call_that_finds_the_winner_while_its_host_sends_to_the_loser_does_not
         for (name, weight) in [("winner", 0), ("loser", 100)] {
             cluster.host(name).mesh("world")?.set_placement_weight(weight)?;
         }
+        Ok(Self {
+            carts,
+            won,
+            making,
+            began,
+        })
+    }
+}
+
+/// While the store tells a call where a cart is, another call of the same host, which was told that there is none, begins to
+/// make it elsewhere. Both are sent on from there, and nobody waits until the time to make it is over.
+///
+/// REQ: SP-067, SP-068
+#[tokio::test(start_paused = true)]
+async fn a_call_that_finds_the_winner_while_its_host_sends_to_the_loser_does_not_wait() -> Tested {
+    for provider in PROVIDERS {
+        let (cluster, world) = on(provider, 82);
+        let Race { carts, won, making, .. } = Race::begin(&cluster, &world).await?;
         cluster.advance(READ / 3).await;
-        let began = tokio::time::Instant::now();
+        let began = Instant::now();
         let finding = carts
             .of("cart")
             .view(text("third"))
@@ -185,7 +212,6 @@ async fn a_call_that_finds_the_winner_while_its_host_sends_to_the_loser_does_not
         assert_eq!(making.await??.text, "first,second");
         assert!(won.view(text("where")).await?.text.starts_with("winner"));
         assert_eq!(world.count("activate cart"), 1, "{:?}", world.log());
-        faults.heal();
         cluster.shutdown().await?;
     }
     Ok(())
@@ -196,30 +222,16 @@ async fn a_call_that_finds_the_winner_while_its_host_sends_to_the_loser_does_not
 /// REQ: SP-067
 #[tokio::test(start_paused = true)]
 async fn what_goes_to_the_winner_comes_behind_what_the_loser_sends_on() -> Tested {
-    const READ: Duration = Duration::from_millis(300);
     for provider in PROVIDERS {
         let (cluster, world) = on(provider, 83);
-        for name in ["loser", "winner"] {
-            serves_with(&cluster, &world, name, move |objects| {
-                all(objects).placement_weight(if name == "winner" { 100 } else { 0 })
-            });
-        }
-        calls(&cluster, "caller");
-        start(&cluster).await?;
-        let carts = cart_spots(&cluster.host("caller"));
-        let faults = cluster.store_faults("caller");
-        faults.every(Operation::Read, Fault::DelayAnswer(READ));
-        let began = tokio::time::Instant::now();
-        let making = tokio::spawn(carts.of("cart").view(text("second")).activating().into_future());
-        cluster.advance(READ / 3).await;
-        let won = cart_spots(&cluster.host("winner")).of("cart");
-        won.add(text("first")).activating().await?;
-        world.until("cart has first").await;
-        for (name, weight) in [("winner", 0), ("loser", 100)] {
-            cluster.host(name).mesh("world")?.set_placement_weight(weight)?;
-        }
+        let Race {
+            carts,
+            won,
+            making,
+            began,
+        } = Race::begin(&cluster, &world).await?;
         assert_eq!(making.await??.text, "first,second");
-        faults.heal();
+        cluster.store_faults("caller").heal();
         // The caller sends there for thirty seconds, from when it was told that there is no cart.
         tokio::time::sleep_until(began + READ + Duration::from_millis(29_800)).await;
         cluster.network().delay("loser", "winner", Duration::from_millis(700));

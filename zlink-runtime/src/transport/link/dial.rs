@@ -4,12 +4,12 @@
 
 use std::sync::Arc;
 
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 use super::LinkTransport;
 use super::greet::{Greeted, Nonce, Part, greet};
 use super::shared::{Parts, open};
-use super::stream::Stream;
+use super::stream::{Stream, reach};
 use crate::limit::HANDSHAKE_TIME;
 use crate::transport::zmtp::Role;
 use crate::transport::{Endpoint, Lanes, Link, Offer, Peer, TransportError};
@@ -19,21 +19,11 @@ pub(super) async fn dial(
     endpoint: &Endpoint,
     offer: Offer,
 ) -> Result<Arc<dyn Link>, TransportError> {
-    let unreachable = |cause: String| TransportError::Dial {
-        endpoint: endpoint.to_string(),
-        cause,
-    };
     let failed = |cause: String| TransportError::Handshake {
         endpoint: endpoint.to_string(),
         cause,
     };
-    endpoint
-        .check_dialable()
-        .map_err(|error| unreachable(error.to_string()))?;
-    let connect = async || match timeout(HANDSHAKE_TIME, transport.sockets.connect(endpoint, None)).await {
-        Ok(connected) => connected.map_err(|error| unreachable(error.to_string())),
-        Err(_) => Err(unreachable("it did not answer within two seconds".to_owned())),
-    };
+    let connect = || reach(&*transport.sockets, endpoint);
     let mut nonce = Nonce::default();
     getrandom::fill(&mut nonce).map_err(|error| failed(error.to_string()))?;
     // Over a long way, whatever is done one after the other does not fit into the time there is.

@@ -10,8 +10,10 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream, tcp, unix};
+use tokio::time::timeout;
 
-use crate::transport::{BoxFuture, Endpoint};
+use crate::limit::HANDSHAKE_TIME;
+use crate::transport::{BoxFuture, Endpoint, TransportError};
 
 /// How often, and after which pauses, the lock of a folder is tried: who binds there holds it for a moment.
 const LOCK_ATTEMPTS: u32 = 100;
@@ -97,6 +99,23 @@ pub(in crate::transport) trait Sockets: fmt::Debug + Send + Sync + 'static {
 
     /// Binds, and tells where.
     fn bind<'a>(&'a self, endpoint: &'a Endpoint) -> BoxFuture<'a, io::Result<(Box<dyn Socket>, Endpoint)>>;
+}
+
+/// Connects, where that can be and takes no longer than a handshake may.
+///
+/// # Errors
+/// [`TransportError::Dial`].
+pub(in crate::transport) async fn reach(sockets: &dyn Sockets, endpoint: &Endpoint) -> Result<Stream, TransportError> {
+    let unreachable = |cause: String| TransportError::Dial {
+        endpoint: endpoint.to_string(),
+        cause,
+    };
+    let dialable = endpoint.check_dialable();
+    dialable.map_err(|error| unreachable(error.to_string()))?;
+    match timeout(HANDSHAKE_TIME, sockets.connect(endpoint, None)).await {
+        Ok(connected) => connected.map_err(|error| unreachable(error.to_string())),
+        Err(_) => Err(unreachable("it did not answer within two seconds".to_owned())),
+    }
 }
 
 /// A bound socket. Dropping it unbinds.

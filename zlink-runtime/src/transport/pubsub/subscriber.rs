@@ -18,7 +18,7 @@ use crate::limit::{ALONE_BYTES, HANDSHAKE_TIME, MESSAGE_FRAMES, RECEIVE_BUDGET_B
 use crate::transport::link::greet::{SOCKET_TYPE, shake};
 use crate::transport::link::rotation::Rotation;
 use crate::transport::link::state::yield_once;
-use crate::transport::link::stream::Stream;
+use crate::transport::link::stream::{Stream, reach};
 use crate::transport::zmtp::{
     Command, Decoder, FrameLimits, Head, Properties, Role, ZmtpError, encode_pong, encode_subscription, frame_head,
 };
@@ -69,21 +69,11 @@ impl Connections {
         topics: &Topics,
         max_record: usize,
     ) -> Result<Incoming, TransportError> {
-        let unreachable = |cause: String| TransportError::Dial {
-            endpoint: endpoint.to_string(),
-            cause,
-        };
         let failed = |cause: String| TransportError::Handshake {
             endpoint: endpoint.to_string(),
             cause,
         };
-        endpoint
-            .check_dialable()
-            .map_err(|error| unreachable(error.to_string()))?;
-        let stream = match timeout(HANDSHAKE_TIME, self.sockets.connect(endpoint, None)).await {
-            Ok(connected) => connected.map_err(|error| unreachable(error.to_string()))?,
-            Err(_) => return Err(unreachable("it did not answer within two seconds".to_owned())),
-        };
+        let stream = reach(&*self.sockets, endpoint).await?;
         match timeout(HANDSHAKE_TIME, self.greet(stream, topics, max_record)).await {
             Ok(greeted) => greeted.map_err(failed),
             Err(_) => Err(failed("it took longer than two seconds".to_owned())),

@@ -20,7 +20,7 @@ use crate::error::{Error, ErrorKind};
 use crate::execution::{CpuPool, IoPool, Timers, WorkersHandle};
 use crate::id::{Generation, MeshName, Rid, SpotId, SpotKind, SpotType};
 use crate::limit::ROUTE_CACHE_ROUTES;
-use crate::location::{Authority, Blobs, HostLease, Reader, SpotRecord};
+use crate::location::{Authority, Blobs, HostLease, Reader, SpotRecord, nanos};
 use crate::mesh::Links;
 use crate::permit::HostPermits;
 use crate::random::Random;
@@ -224,9 +224,7 @@ impl Inner {
 
     /// A moment as objects keep it.
     pub(super) fn moment(&self, at: Instant) -> u64 {
-        let since = at.saturating_duration_since(self.start);
-        // Centuries fit.
-        since.as_secs() * 1_000_000_000 + u64::from(since.subsec_nanos())
+        nanos(at.saturating_duration_since(self.start))
     }
 
     pub(super) fn object(&self, id: &SpotId) -> Option<Arc<Object>> {

@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
 
 mod kit;
+#[path = "../shared/peer.rs"]
+mod peer;
 
 mod alive;
 mod around;

@@ -1,13 +1,10 @@
 //! Plain ZeroMQ peers, libzmq's by way of pyzmq: DEALER, REQ and ROUTER over links, SUB and XPUB over the protocol
 //! layer, from either side, with heartbeats.
 
-use std::process::Stdio;
-use std::sync::OnceLock;
 use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::process::{ChildStdin, ChildStdout, Command};
 use zlink_runtime::transport::zmtp::{
     Command as Zmtp, Decoder, FrameLimits, Handshake, Head, Properties, Role, Security, encode_pong,
     encode_subscription, frame_head,
@@ -17,64 +14,17 @@ use zlink_runtime::transport::{Lanes, Offer, SocketType};
 use zlink_runtime::testing::transport::kit::*;
 
 use crate::link::rig;
+use crate::peer::Peer;
 
-/// The interpreter of the Python environment that all interop tests share. No test passes without it.
-fn python() -> &'static str {
-    static PYTHON: OnceLock<String> = OnceLock::new();
-    PYTHON.get_or_init(|| {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/python-env");
-        let output = std::process::Command::new(script).output().expect("the script runs");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(
-            output.status.success(),
-            "the interop tests need python3 with venv, and pip: {said}"
-        );
-        format!("{}/bin/python", String::from_utf8_lossy(&output.stdout).trim_end())
-    })
-}
-
-/// `peer.py` in a role.
-struct Peer {
-    process: tokio::process::Child,
-    lines: Lines<BufReader<ChildStdout>>,
-    input: ChildStdin,
+async fn peer(role: &str, how: &str, endpoint: &str) -> Peer {
+    Peer::start("tests/transport/peer.py", &[role, how, endpoint]).await
 }
 
 impl Peer {
-    async fn start(role: &str, how: &str, endpoint: &str) -> Self {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/transport/peer.py");
-        let python = tokio::task::spawn_blocking(python).await.unwrap();
-        let mut process = Command::new(python)
-            .args([script, role, how, endpoint])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(process.stdout.take().unwrap()).lines();
-        let input = process.stdin.take().unwrap();
-        Self { process, lines, input }
-    }
-
-    async fn line(&mut self) -> String {
-        let line = tokio::time::timeout(Duration::from_secs(30), self.lines.next_line()).await;
-        let line = line
-            .expect("a word from the peer in time")
-            .unwrap()
-            .expect("peer.py failed; see its output");
-        line.strip_prefix("peer: ")
-            .expect("peer.py says no other lines")
-            .to_owned()
-    }
-
-    async fn tell(&mut self, what: &str) {
-        self.input.write_all(format!("{what}\n").as_bytes()).await.unwrap();
-    }
-
     async fn done(mut self) {
         assert_eq!(self.line().await, "done");
         self.tell("bye").await;
-        assert!(self.process.wait().await.unwrap().success());
+        self.ends().await;
     }
 }
 
@@ -97,7 +47,7 @@ async fn exchange(mut peer: Peer, server: &Echo) {
 
 async fn against_us(role: &str, socket: SocketType) {
     let server = Echo::bind(&rig(), "tcp://127.0.0.1:0").await;
-    let peer = Peer::start(role, "connect", server.endpoint().as_str()).await;
+    let peer = peer(role, "connect", server.endpoint().as_str()).await;
     exchange(peer, &server).await;
     assert_eq!(server.accepted(), 1, "it reconnected");
     until("its end is noticed", || server.closed() == 1).await;
@@ -108,7 +58,7 @@ async fn against_us(role: &str, socket: SocketType) {
 
 async fn and_back(role: &str, socket: SocketType) {
     let server = Echo::bind(&rig(), "tcp://127.0.0.1:0").await;
-    let mut peer = Peer::start(role, "bind", "tcp://127.0.0.1:*").await;
+    let mut peer = peer(role, "bind", "tcp://127.0.0.1:*").await;
     let endpoint = peer.line().await.parse().unwrap();
     if role == "ROUTER" {
         // The others would give their first message to it.
@@ -248,7 +198,7 @@ fn subscription(said: Said) -> (bool, Vec<u8>) {
 async fn a_sub() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("tcp://{}", listener.local_addr().unwrap());
-    let mut peer = Peer::start("SUB", "connect", &endpoint).await;
+    let mut peer = peer("SUB", "connect", &endpoint).await;
     let mut publisher = Spoken::greet(listener.accept().await.unwrap().0, Role::Server, "PUB").await;
     assert_eq!(subscription(publisher.next().await), (true, b"b".to_vec()));
     for n in 0..3 {
@@ -261,7 +211,7 @@ async fn a_sub() {
 
 #[tokio::test]
 async fn an_xpub() {
-    let mut peer = Peer::start("XPUB", "bind", "tcp://127.0.0.1:*").await;
+    let mut peer = peer("XPUB", "bind", "tcp://127.0.0.1:*").await;
     let endpoint = peer.line().await;
     let stream = TcpStream::connect(endpoint.strip_prefix("tcp://").unwrap())
         .await

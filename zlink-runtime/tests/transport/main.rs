@@ -4,6 +4,8 @@
 
 mod interop;
 mod link;
+#[path = "../shared/peer.rs"]
+mod peer;
 mod simulated;
 mod suite;
 #[cfg(feature = "zeromq")]

@@ -23,6 +23,7 @@ fmt:
 
 lint:
 	$(CARGO) clippy --workspace --all-targets --all-features -- -D warnings
+	scripts/mutants --check
 
 rust-test:
 	scripts/cargo-test $(CARGO) test --workspace --all-features

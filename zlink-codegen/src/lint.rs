@@ -2,6 +2,7 @@
 //!
 //! It must not know files; it sees one file as it was written.
 
+mod actors;
 mod fanout;
 
 use std::collections::{BTreeMap, HashSet};
@@ -31,7 +32,9 @@ pub(crate) fn lint(file: &File, imports: &[(&Import<'_>, Option<&str>)], sink: &
     fanout::within_words(file, sink);
     idle(file, sink);
     never_activated(file, sink);
-    no_entry(file, sink);
+    actors::no_entry(file, sink);
+    actors::never_joined(file, sink);
+    actors::never_yields(file, sink);
 }
 
 fn idle(file: &File, sink: &mut Sink) {
@@ -56,24 +59,6 @@ fn never_activated(file: &File, sink: &mut Sink) {
         let message = format!("no message makes a Spot `{}`, so none will ever exist", it.name.value);
         let item = Diagnostic::new(Code::NeverActivated, it.name.span, message);
         sink.report(item.help("write `activates: true` at the methods that may come first"));
-    }
-}
-
-/// The first membership of every Actor is that of an Entry Spot.
-fn no_entry(file: &File, sink: &mut Sink) {
-    let entries = file.spots.iter().filter(|it| it.kind == Some(SpotKind::Entry));
-    let admitted: HashSet<&str> = entries.flat_map(|it| &it.members).map(|it| it.value.as_str()).collect();
-    for it in file
-        .actors
-        .iter()
-        .filter(|it| !admitted.contains(it.name.value.as_str()))
-    {
-        let message = format!(
-            "the Actor `{}` is a member of no Entry Spot, so none can be created",
-            it.name.value
-        );
-        let item = Diagnostic::new(Code::NoEntry, it.name.span, message);
-        sink.report(item.help("add it to the `members` of a Spot of `kind: entry`"));
     }
 }
 

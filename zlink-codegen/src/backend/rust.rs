@@ -1,14 +1,19 @@
-//! Rust: owned types and their FlatBuffers codecs, handler traits, servers and clients, fanouts, Spots and their factories.
+//! Rust: owned types and their FlatBuffers codecs, handler traits, servers and clients, fanouts, Spots, Actors and
+//! their factories.
 //!
 //! What it writes names nothing but `super::` (imported namespaces) and the runtime it was given: no prelude name, so
 //! that a schema may call its messages `Result`, `Option` or `String`. It is written as text, by hand: build scripts
 //! run unoptimised, where a syntax tree and a formatter cost five seconds for a hundred services.
 
+mod actor;
+mod actor_client;
 mod data;
 mod doc;
 mod fanout;
 mod graph;
+mod member;
 mod names;
+mod object;
 mod service;
 mod spot;
 mod spot_client;
@@ -161,12 +166,8 @@ impl<'a> Context<'a> {
         for (it, names) in namespace.fanouts.iter().zip(&names.fanouts) {
             self.fanout(it, names);
         }
-        for it in &namespace.actors {
-            self.text.line("");
-            self.text.line(format_args!(
-                "// The Actors `{}` are part of the contract; nothing is generated for them yet.",
-                it.name
-            ));
+        for (it, names) in namespace.actors.iter().zip(&names.actors) {
+            self.actor(it, names);
         }
     }
 

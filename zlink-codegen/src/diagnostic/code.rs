@@ -141,6 +141,8 @@ codes! {
     WildcardTopic = "0910" Warning "The topic of an event holds what looks like a wildcard.";
     TopicWithinWord = "0911" Warning "The topic of an event goes on within the last word of another one.";
     SharedChannel = "0912" Warning "A fanout has the ChannelName of a service.";
+    NeverJoined = "0913" Warning "An Actor does not join a User Spot that it is a member of.";
+    NeverYields = "0914" Warning "An Actor yields, and is in no Spot that shares its turns.";
 
     // 10xx: the lock file
     NoLock = "1001" Note "A namespace has no lock file.";

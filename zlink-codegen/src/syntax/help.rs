@@ -33,6 +33,7 @@ pub(super) fn example(what: &str) -> Option<&'static str> {
         "a Spot" => "cart: { kind: instance, relocation: { policy: recreate } }",
         "`members`" => "members: [player]",
         "`relocation`" => "relocation: { policy: recreate }",
+        "`create` of an Actor" => "create: { request: EnterRoom, reply: Entered }",
         "`create`" => "create: { request: RoomSettings, reply: RoomInfo }",
         "`subscribes`" => "subscribes: { news: { channel: room-news, topic: rooms, message: News } }",
         "a subscription" => "news: { channel: room-news, topic: rooms, message: News }",
@@ -118,6 +119,13 @@ pub(super) fn elsewhere(what: &str, key: &str) -> Option<&'static str> {
         ("a method", ENTRY, "closes") => "remove it: an Entry Spot lives as long as its host",
         ("a method", ENTRY | USER | PER_ACTOR, "activates") => {
             "remove it: only a Spot of `kind: instance` is made by a message"
+        }
+        ("", ACTOR, "kind" | "execution" | "boundary") => {
+            "remove it: an Actor runs as the Spot does that it is in, and moves by its own `relocation`"
+        }
+        ("", ACTOR, "members") => "remove it: each Spot says which Actors may be in it, under its own `members`",
+        ("", ACTOR, "subscribes") => {
+            "remove it: multicast reaches Spots; one that has this Actor as a member may tell it"
         }
         ("a method", ACTOR, "activates") => "remove it: an Actor is made by `create`, never by a message",
         ("a method", ACTOR, "closes") => "remove it: an Actor is ended by `destroy`, from outside of it",

@@ -182,7 +182,8 @@ impl Reader<'_> {
     fn needs(&mut self, entries: &[Entry], owner: &Text, what: &str, key: &str, why: &str) {
         if find(entries, key).is_none() {
             let item = Diagnostic::new(Code::MissingKey, owner.span, format!("{what} needs `{key}`"));
-            let example = help::example(&format!("`{key}`")).unwrap_or_default();
+            let example = help::example(&format!("`{key}` of {what}"));
+            let example = example.or(help::example(&format!("`{key}`"))).unwrap_or_default();
             self.report(item.help(format!("write `{example}`: {why}")));
         }
     }

@@ -1,5 +1,8 @@
 //! The identifiers of one namespace: each declaration's, all different.
 
+mod actors;
+
+pub(super) use self::actors::ActorNames;
 use crate::ir::{Namespace, Type};
 use crate::name::{Scope, assign, camel, rust_ident, snake, upper};
 
@@ -14,6 +17,7 @@ pub(super) struct Names {
     pub(super) services: Vec<ServiceNames>,
     pub(super) fanouts: Vec<FanoutNames>,
     pub(super) spots: Vec<SpotNames>,
+    pub(super) actors: Vec<ActorNames>,
 }
 
 /// The identifiers of one Spot.
@@ -84,6 +88,10 @@ impl Names {
         let of_spots = spots.iter().flat_map(|it| it.timers.iter().chain([&it.constant]));
         let taken: Vec<&str> = constants.iter().chain(of_spots).map(String::as_str).collect();
         let fanouts = fanouts(namespace, &mut scope, &taken);
+        // Those of Actors come after all that there were before Actors.
+        let of_fanouts = fanouts.iter().map(|it| it.channel.as_str());
+        let taken: Vec<&str> = taken.iter().copied().chain(of_fanouts).collect();
+        let actors = actors::actors(namespace, &mut scope, &taken);
         let metadata = constants.split_off(namespace.services.len());
         let mut types = types.iter().map(|name| rust_ident(name));
         let mut take = |count: usize| types.by_ref().take(count).collect::<Vec<_>>();
@@ -96,6 +104,7 @@ impl Names {
             metadata,
             fanouts,
             spots,
+            actors,
             services: services
                 .into_iter()
                 .zip(constants)

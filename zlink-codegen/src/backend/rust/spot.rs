@@ -1,9 +1,10 @@
 //! Spots: their turns, the trait they implement, and the factory that registers one.
 
 use super::names::SpotNames;
+use super::object::{Callback, Constants, Handled, Turns, future, on_timers, ticks};
 use super::service::Member;
 use super::{Context, doc, names};
-use crate::ir::{Exchange, Execution, Relocation, Spot, SpotKind, SpotMethod, Subscription, Timer, Type};
+use crate::ir::{Execution, Spot, SpotKind, SpotMethod, Subscription, Timer, Type};
 use crate::name::snake;
 
 /// A Spot with what is derived from its parts.
@@ -15,26 +16,17 @@ pub(super) struct Parts<'a> {
     timers: Vec<Handled<'a, Timer>>,
 }
 
-/// A subscription or timer, the method that handles it, and what that gets.
-pub(super) struct Handled<'a, T> {
-    pub(super) it: &'a T,
-    pub(super) ident: String,
-    pub(super) input: String,
-}
-
-/// One method of the trait.
-struct Callback<'a> {
-    ident: &'a str,
-    yields: bool,
-    argument: &'a str,
-    input: &'a str,
-    output: &'a str,
-}
-
 impl Context<'_> {
     pub(super) fn spot(&mut self, it: &Spot, names: &SpotNames) {
         let parts = self.parts(it, names);
-        self.constants(&parts);
+        self.constants(&Constants {
+            what: "Spot",
+            name: &it.name,
+            stable_type: &it.stable_type,
+            constant: &names.constant,
+            timers: &it.timers,
+            of_timers: &names.timers,
+        });
         self.turns(&parts);
         self.behaviour(&parts);
         self.factory(&parts);
@@ -44,14 +36,17 @@ impl Context<'_> {
 
     fn parts<'a>(&self, it: &'a Spot, names: &'a SpotNames) -> Parts<'a> {
         // The trait has all of them, and the client calls its methods by the same names.
-        let ticks: Vec<String> = it.timers.iter().map(|timer| format!("on_{}", timer.name)).collect();
+        let on_timers = on_timers(&it.timers);
         let methods = it.methods.iter().map(|it| it.method.name.as_str());
         let subscriptions = it.subscriptions.iter().map(|it| it.name.as_str());
         let all: Vec<&str> = methods
             .chain(subscriptions)
-            .chain(ticks.iter().map(String::as_str))
+            .chain(on_timers.iter().map(String::as_str))
             .collect();
-        let mut idents = names::idents(&all, snake, &[callbacks(&it.kind), names::OF_EVERY_VALUE].concat()).into_iter();
+        let of_members = self.callbacks_of_members(it);
+        let mut reserved = [callbacks(&it.kind), names::OF_EVERY_VALUE].concat();
+        reserved.extend(of_members.iter().map(String::as_str));
+        let mut idents = names::idents(&all, snake, &reserved).into_iter();
         Parts {
             it,
             names,
@@ -71,34 +66,7 @@ impl Context<'_> {
                     input: self.path(&Type::Message(it.message)),
                 })
                 .collect(),
-            timers: it
-                .timers
-                .iter()
-                .zip(idents.by_ref())
-                .map(|(it, ident)| Handled {
-                    it,
-                    ident,
-                    input: "rt::Tick".to_owned(),
-                })
-                .collect(),
-        }
-    }
-
-    fn constants(&mut self, parts: &Parts<'_>) {
-        let Parts { it, names, .. } = parts;
-        self.text.line("");
-        self.text
-            .line(format_args!("/// The stable type of the Spots `{}`.", it.name));
-        let value = format_args!("rt::SpotType::from_static({:?})", it.stable_type);
-        self.text
-            .line(format_args!("pub const {}: rt::SpotType = {value};", names.constant));
-        for (timer, constant) in it.timers.iter().zip(&names.timers) {
-            self.text.line("");
-            let otherwise = format_args!("The timer `{}` of the Spots `{}`.", timer.name, it.name);
-            doc::lines(self.text, &timer.doc, otherwise);
-            let value = format_args!("rt::TimerName::from_static({:?})", timer.name);
-            self.text
-                .line(format_args!("pub const {constant}: rt::TimerName = {value};"));
+            timers: ticks(&it.timers, idents),
         }
     }
 
@@ -148,28 +116,19 @@ impl Context<'_> {
             .line(format_args!("pub trait {handler}: rt::Sized + rt::Send + 'static {{"));
         self.beginning(parts);
         self.lifecycle(parts);
+        let turns = Turns {
+            turn: &names.turn,
+            yield_turn: &names.yield_turn,
+        };
+        self.membership(it, names);
         for (member, method) in &parts.methods {
-            doc::lines(
-                self.text,
-                &method.method.doc,
-                format_args!("Handles `{}`.", method.method.packet),
-            );
-            self.callback(
-                parts,
-                &Callback {
-                    ident: &member.ident,
-                    yields: method.yields,
-                    argument: member.argument,
-                    input: &member.input,
-                    output: &member.output,
-                },
-            );
+            self.on_method(turns, member, method.yields);
         }
         for Handled { it, ident, input } in &parts.subscriptions {
             let otherwise = format_args!("Handles what is published as `{}` on `{}`.", it.packet, it.channel);
             doc::lines(self.text, &it.doc, otherwise);
             self.callback(
-                parts,
+                turns,
                 &Callback {
                     ident,
                     yields: it.yields,
@@ -179,23 +138,7 @@ impl Context<'_> {
                 },
             );
         }
-        for Handled { it, ident, input } in &parts.timers {
-            doc::lines(
-                self.text,
-                &it.doc,
-                format_args!("Handles a tick of the timer `{}`.", it.name),
-            );
-            self.callback(
-                parts,
-                &Callback {
-                    ident,
-                    yields: it.yields,
-                    argument: "tick",
-                    input,
-                    output: "()",
-                },
-            );
-        }
+        self.on_ticks(turns, &parts.timers);
         self.text.line("}");
     }
 
@@ -248,19 +191,6 @@ impl Context<'_> {
         self.text.line("}");
     }
 
-    fn callback(&mut self, parts: &Parts<'_>, it: &Callback<'_>) {
-        let Callback {
-            ident, argument, input, ..
-        } = it;
-        let own = if it.yields {
-            format!("turn: &mut {}<'_, Self>", parts.names.yield_turn)
-        } else {
-            format!("&mut self, turn: &mut {}<'_>", parts.names.turn)
-        };
-        self.text.line(format_args!("fn {ident}({own}, {argument}: {input})"));
-        self.text.line(format_args!("-> {};", future(it.output)));
-    }
-
     fn factory(&mut self, parts: &Parts<'_>) {
         let Parts { it, names, .. } = parts;
         let SpotNames {
@@ -291,27 +221,14 @@ impl Context<'_> {
             self.text.line("    .per_actor()");
         }
         if let Some(relocation) = it.relocation() {
-            let policy = match relocation {
-                Relocation::Preserve { .. } => "Preserve",
-                Relocation::Recreate => "Recreate",
-                Relocation::Disabled => "Disabled",
-            };
-            self.text
-                .line(format_args!("    .relocation(rt::Relocation::{policy})"));
+            self.registers_relocation(relocation);
         }
         self.text
             .line(format_args!("    .initialize({})", own("on_initialize")));
         self.text.line(format_args!("    .closing({})", own("on_closing")));
+        self.registers_membership(it, names);
         for (member, method) in &parts.methods {
-            let register = match member.method.exchange {
-                Exchange::Send { .. } => "send",
-                Exchange::Request { .. } => "request",
-            };
-            let yields = if method.yields { "_yielding" } else { "" };
-            let closes = if method.closes { "_closing" } else { "" };
-            let (packet, call) = (&member.method.packet, own(&member.ident));
-            self.text
-                .line(format_args!("    .{register}{yields}{closes}({packet:?}, {call})"));
+            self.registers(member, &own(&member.ident), method.yields, method.closes);
         }
         for Handled { it, ident, .. } in &parts.subscriptions {
             let yields = if it.yields { "_yielding" } else { "" };
@@ -320,11 +237,7 @@ impl Context<'_> {
                 "    .subscribe{yields}({channel:?}, {topic:?}, {packet:?}, {call})"
             ));
         }
-        for Handled { it, ident, .. } in &parts.timers {
-            let yields = if it.yields { "_yielding" } else { "" };
-            self.text
-                .line(format_args!("    .timer{yields}({:?}, {})", it.name, own(ident)));
-        }
+        self.registers_ticks(&parts.timers, &format!("<S as {handler}>"));
         self.text.line("    .build()");
         self.text.line("}");
     }
@@ -374,8 +287,4 @@ fn callbacks(kind: &SpotKind) -> &'static [&'static str] {
         ],
         SpotKind::Instance { .. } => &["activate", "on_initialize", "on_closing", "capture", "restore"],
     }
-}
-
-fn future(output: &str) -> String {
-    format!("impl rt::Future<Output = rt::Result<{output}, rt::HandlerError>> + rt::Send")
 }

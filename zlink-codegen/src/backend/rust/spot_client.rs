@@ -1,7 +1,8 @@
 //! What calls Spots: the manager of a type, and the client of one Spot.
 
+use super::object::Handled;
 use super::service::call;
-use super::spot::{Handled, Parts};
+use super::spot::Parts;
 use super::{Context, doc};
 use crate::ir::{SpotKind, Type};
 

@@ -227,6 +227,9 @@ pub trait LobbySpot: rt::Sized + rt::Send + 'static {
         let _ = (turn, reason, deadline);
         async { rt::Result::Ok(()) }
     }
+    /// Admits a new Actor `player`, or rejects it.
+    fn on_create_player(&mut self, turn: &mut LobbyTurn<'_>, actor: rt::ActorRef, request: EnterRoom)
+    -> impl rt::Future<Output = rt::Result<rt::Admission<()>, rt::HandlerError>> + rt::Send;
     /// Finds a room by its name.
     fn lookup(&mut self, turn: &mut LobbyTurn<'_>, request: Lookup)
     -> impl rt::Future<Output = rt::Result<Found, rt::HandlerError>> + rt::Send;
@@ -246,6 +249,7 @@ pub fn lobby_spot<S: LobbySpot>() -> rt::SpotFactory {
     rt::SpotFactory::entry(LOBBY, <S as LobbySpot>::start)
         .initialize(<S as LobbySpot>::on_initialize)
         .closing(<S as LobbySpot>::on_closing)
+        .creates(PLAYER, <S as LobbySpot>::on_create_player)
         .request("arena.lobby.lookup", <S as LobbySpot>::lookup)
         .send("arena.lobby.greet", <S as LobbySpot>::greet)
         .subscribe("room-events", "announcements", "arena.announced", <S as LobbySpot>::announced)
@@ -739,4 +743,107 @@ impl StallSpotClient {
     }
 }
 
-// The Actors `player` are part of the contract; nothing is generated for them yet.
+/// The stable type of the Actors `player`.
+pub const PLAYER: rt::ActorType = rt::ActorType::from_static("arena.player-character");
+
+/// The timer `rest` of the Actors `player`.
+pub const PLAYER_REST: rt::TimerName = rt::TimerName::from_static("rest");
+
+/// The timer `level_up` of the Actors `player`.
+pub const PLAYER_LEVEL_UP: rt::TimerName = rt::TimerName::from_static("level_up");
+
+/// What an Actor `player` is made with, and keeps.
+pub type PlayerContext = rt::ActorContext;
+
+/// A turn of an Actor `player`: what its callbacks may do.
+pub type PlayerTurn<'t> = rt::ActorTurn<'t>;
+
+/// A turn of an Actor `player` that may wait while others run, where its Spot takes one turn at a time; it has the Actor.
+pub type PlayerYieldTurn<'t, A> = rt::ActorYieldTurn<'t, A>;
+
+/// Who plays.
+pub trait PlayerActor: rt::Sized + rt::Send + 'static {
+    /// Makes one. It may run again for one Actor; what its creation asks for, the Entry Spot that admits it is told.
+    fn create(context: PlayerContext)
+    -> impl rt::Future<Output = rt::Result<Self, rt::HandlerError>> + rt::Send;
+    /// The context that it was made with, which it keeps.
+    fn context(&self) -> &PlayerContext;
+    /// Handles `arena.player.walk`.
+    fn walk(&mut self, turn: &mut PlayerTurn<'_>, message: Move)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `arena.player.info`.
+    fn info(turn: &mut PlayerYieldTurn<'_, Self>, request: Look)
+    -> impl rt::Future<Output = rt::Result<PlayerState, rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `rest`.
+    fn on_rest(&mut self, turn: &mut PlayerTurn<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `level_up`.
+    fn on_level_up(turn: &mut PlayerYieldTurn<'_, Self>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+}
+
+/// Registers the Actors `player`, each an `A`.
+pub fn player_actor<A: PlayerActor>() -> rt::ActorFactory {
+    rt::ActorFactory::new(PLAYER, <A as PlayerActor>::create, <A as PlayerActor>::context)
+        .relocation(rt::Relocation::Preserve)
+        .send("arena.player.walk", <A as PlayerActor>::walk)
+        .request_yielding("arena.player.info", <A as PlayerActor>::info)
+        .timer("rest", <A as PlayerActor>::on_rest)
+        .timer_yielding("level_up", <A as PlayerActor>::on_level_up)
+        .build()
+}
+
+/// Calls, creates and finds the Actors `player`, from `caller`.
+pub fn player_actors(caller: &impl rt::Caller) -> PlayerActors {
+    PlayerActors { route: rt::ActorRoute::new(caller, PLAYER) }
+}
+
+/// Creates, finds, destroys and calls the Actors `player`; [`player_actors`] makes one.
+#[derive(Clone, Debug)]
+pub struct PlayerActors { route: rt::ActorRoute }
+
+impl PlayerActors {
+    /// The Actor of that ID, wherever it lives. An ID that is none is an error of each call.
+    pub fn of(&self, id: impl rt::AsRef<str>) -> PlayerActorClient {
+        PlayerActorClient { actor: self.route.of(id) }
+    }
+    /// Creates the one of that ID; it is an error that there is one.
+    pub fn create(&self, id: impl rt::AsRef<str>, request: EnterRoom) -> rt::CreateActorCall<EnterRoom, ()> {
+        self.route.create(id, request)
+    }
+    /// The one of that ID; where there is none, it is created.
+    pub fn get_or_create(&self, id: impl rt::AsRef<str>, request: EnterRoom) -> rt::CreateActorCall<EnterRoom, ()> {
+        self.route.get_or_create(id, request)
+    }
+    /// The one of that ID, if there is one; it makes none.
+    pub fn find(&self, id: impl rt::AsRef<str>) -> rt::FindActorCall {
+        self.route.find(id)
+    }
+    /// Ends exactly that one; `false` where it is gone.
+    pub fn destroy(&self, actor: &rt::ActorRef) -> rt::DestroyActorCall {
+        self.route.destroy(actor)
+    }
+    /// Frees the ID of one whose host is dead, once that is certain.
+    pub fn release(&self, actor: &rt::ActorRef) -> rt::ReleaseActorCall {
+        self.route.release(actor)
+    }
+}
+
+/// Calls one Actor `player`; [`PlayerActors::of`] makes one.
+#[derive(Clone, Debug)]
+pub struct PlayerActorClient { actor: rt::ActorClient }
+
+impl PlayerActorClient {
+    /// Calls `arena.player.walk`.
+    pub fn walk(&self, message: Move) -> rt::SendCall<Move> {
+        self.actor.send(const { rt::Method::send("arena.player.walk") }, message)
+    }
+    /// Calls `arena.player.info`.
+    pub fn info(&self, request: Look) -> rt::RequestCall<Look, PlayerState> {
+        self.actor.request(const { rt::Method::request("arena.player.info", rt::None) }, request)
+    }
+}
+
+// Joins of Spots `room` by Actors `player` are part of the contract; nothing is generated for them yet.
+
+// Joins of Spots `hall` by Actors `player` are part of the contract; nothing is generated for them yet.

@@ -17,6 +17,7 @@ pub mod billing;
 pub mod contract;
 pub mod core;
 pub mod crate_;
+pub mod depot;
 pub mod interop;
 pub mod interop_next;
 pub mod obstacles;

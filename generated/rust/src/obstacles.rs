@@ -5165,11 +5165,35 @@ pub trait TypeSpot: rt::Sized + rt::Send + 'static {
         let _ = (turn, reason, deadline);
         async { rt::Result::Ok(()) }
     }
+    /// Admits a new Actor `Self`, or rejects it.
+    fn on_create_self(&mut self, turn: &mut TypeTurn<'_>, actor: rt::ActorRef, request: Self_)
+    -> impl rt::Future<Output = rt::Result<rt::Admission<super::crate_::Result>, rt::HandlerError>> + rt::Send;
+    /// Admits a new Actor `type`, or rejects it.
+    fn on_create_type(&mut self, turn: &mut TypeTurn<'_>, actor: rt::ActorRef, request: Result)
+    -> impl rt::Future<Output = rt::Result<rt::Admission<()>, rt::HandlerError>> + rt::Send;
+    /// Admits a new Actor `result`, or rejects it.
+    fn on_create_result(&mut self, turn: &mut TypeTurn<'_>, actor: rt::ActorRef, request: Result)
+    -> impl rt::Future<Output = rt::Result<rt::Admission<Result>, rt::HandlerError>> + rt::Send;
+    /// Admits a new Actor `foo_bar`, or rejects it.
+    fn on_create_foo_bar(&mut self, turn: &mut TypeTurn<'_>, actor: rt::ActorRef, request: Box)
+    -> impl rt::Future<Output = rt::Result<rt::Admission<()>, rt::HandlerError>> + rt::Send;
+    /// Admits a new Actor `fooBar`, or rejects it.
+    fn on_create_foo_bar_2(&mut self, turn: &mut TypeTurn<'_>, actor: rt::ActorRef, request: Box)
+    -> impl rt::Future<Output = rt::Result<rt::Admission<()>, rt::HandlerError>> + rt::Send;
+    /// Admits a new Actor `on_create`, or rejects it.
+    fn on_create_on_create(&mut self, turn: &mut TypeTurn<'_>, actor: rt::ActorRef, request: Box)
+    -> impl rt::Future<Output = rt::Result<rt::Admission<()>, rt::HandlerError>> + rt::Send;
     /// Handles `obstacles.type.start`.
     fn start_2(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
     -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
     /// Handles `obstacles.type.self`.
     fn self_(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.type.on_create_type`.
+    fn on_create_type_2(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.type.on_joined_foo_bar_2`.
+    fn on_joined_foo_bar_2_2(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
     -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
     /// Handles what is published as `obstacles.type.as` on `foo-bar`.
     fn r#as(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
@@ -5691,8 +5715,16 @@ pub fn type_spot<S: TypeSpot>() -> rt::SpotFactory {
     rt::SpotFactory::entry(TYPE_3, <S as TypeSpot>::start)
         .initialize(<S as TypeSpot>::on_initialize)
         .closing(<S as TypeSpot>::on_closing)
+        .creates(SELF_5, <S as TypeSpot>::on_create_self)
+        .creates(TYPE_5, <S as TypeSpot>::on_create_type)
+        .creates(RESULT_4, <S as TypeSpot>::on_create_result)
+        .creates(FOO_BAR_13, <S as TypeSpot>::on_create_foo_bar)
+        .creates(FOO_BAR_12, <S as TypeSpot>::on_create_foo_bar_2)
+        .creates(ON_CREATE, <S as TypeSpot>::on_create_on_create)
         .send("obstacles.type.start", <S as TypeSpot>::start_2)
         .send("obstacles.type.self", <S as TypeSpot>::self_)
+        .send("obstacles.type.on_create_type", <S as TypeSpot>::on_create_type_2)
+        .send("obstacles.type.on_joined_foo_bar_2", <S as TypeSpot>::on_joined_foo_bar_2_2)
         .subscribe("foo-bar", "a\"b\\as", "obstacles.type.as", <S as TypeSpot>::r#as)
         .subscribe("foo-bar", "a\"b\\break", "obstacles.type.break", <S as TypeSpot>::r#break)
         .subscribe("foo-bar", "a\"b\\const", "obstacles.type.const", <S as TypeSpot>::r#const)
@@ -6567,6 +6599,14 @@ impl TypeSpotClient {
     /// Calls `obstacles.type.self`.
     pub fn self_(&self, message: Vec) -> rt::SendCall<Vec> {
         self.spot.send(const { rt::Method::send("obstacles.type.self") }, message)
+    }
+    /// Calls `obstacles.type.on_create_type`.
+    pub fn on_create_type_2(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.type.on_create_type") }, message)
+    }
+    /// Calls `obstacles.type.on_joined_foo_bar_2`.
+    pub fn on_joined_foo_bar_2_2(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.spot.send(const { rt::Method::send("obstacles.type.on_joined_foo_bar_2") }, message)
     }
 }
 
@@ -7759,4 +7799,680 @@ impl ResultPublisher {
     }
 }
 
-// The Actors `result` are part of the contract; nothing is generated for them yet.
+/// The stable type of the Actors `Self`.
+pub const SELF_5: rt::ActorType = rt::ActorType::from_static("obstacles.Self");
+
+/// The timer `as` of the Actors `Self`.
+pub const SELF_AS_2: rt::TimerName = rt::TimerName::from_static("as");
+
+/// The timer `self` of the Actors `Self`.
+pub const SELF_SELF_4: rt::TimerName = rt::TimerName::from_static("self");
+
+/// The timer `Self` of the Actors `Self`.
+pub const SELF_SELF_3: rt::TimerName = rt::TimerName::from_static("Self");
+
+/// The timer `join_completed` of the Actors `Self`.
+pub const SELF_JOIN_COMPLETED: rt::TimerName = rt::TimerName::from_static("join_completed");
+
+/// The timer `await` of the Actors `Self`.
+pub const SELF_AWAIT_2: rt::TimerName = rt::TimerName::from_static("await");
+
+/// What an Actor `Self` is made with, and keeps.
+pub type SelfContext_2 = rt::ActorContext;
+
+/// A turn of an Actor `Self`: what its callbacks may do.
+pub type SelfTurn_2<'t> = rt::ActorTurn<'t>;
+
+/// A turn of an Actor `Self` that may wait while others run, where its Spot takes one turn at a time; it has the Actor.
+pub type SelfYieldTurn_2<'t, A> = rt::ActorYieldTurn<'t, A>;
+
+/// What the Actors `Self` do; [`self_actor`] registers them.
+pub trait SelfActor: rt::Sized + rt::Send + 'static {
+    /// Makes one. It may run again for one Actor; what its creation asks for, the Entry Spot that admits it is told.
+    fn create(context: SelfContext_2)
+    -> impl rt::Future<Output = rt::Result<Self, rt::HandlerError>> + rt::Send;
+    /// The context that it was made with, which it keeps.
+    fn context(&self) -> &SelfContext_2;
+    /// Handles `obstacles.Self.Self`.
+    fn self_2(&mut self, turn: &mut SelfTurn_2<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.self`.
+    fn self_(turn: &mut SelfYieldTurn_2<'_, Self>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.super`.
+    fn super_(&mut self, turn: &mut SelfTurn_2<'_>, request: Self_)
+    -> impl rt::Future<Output = rt::Result<super::crate_::Result, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.await`.
+    fn r#await(turn: &mut SelfYieldTurn_2<'_, Self>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Option, rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.rt`.
+    fn rt(&mut self, turn: &mut SelfTurn_2<'_>, message: super::core::Option)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.into`.
+    fn into_2(&mut self, turn: &mut SelfTurn_2<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.try_into`.
+    fn try_into_2(&mut self, turn: &mut SelfTurn_2<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.clone`.
+    fn clone(&mut self, turn: &mut SelfTurn_2<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.of`.
+    fn of(&mut self, turn: &mut SelfTurn_2<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.find`.
+    fn find(&mut self, turn: &mut SelfTurn_2<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.create`.
+    fn create_2(&mut self, turn: &mut SelfTurn_2<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.context`.
+    fn context_2(&mut self, turn: &mut SelfTurn_2<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.configure`.
+    fn configure_2(&mut self, turn: &mut SelfTurn_2<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.capture`.
+    fn capture_2(&mut self, turn: &mut SelfTurn_2<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.restore`.
+    fn restore_2(&mut self, turn: &mut SelfTurn_2<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.turn`.
+    fn turn(&mut self, turn: &mut SelfTurn_2<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.actor`.
+    fn actor(&mut self, turn: &mut SelfTurn_2<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.route`.
+    fn route(&mut self, turn: &mut SelfTurn_2<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.state`.
+    fn state(&mut self, turn: &mut SelfTurn_2<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.on_self`.
+    fn on_self(&mut self, turn: &mut SelfTurn_2<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.on_join_completed`.
+    fn on_join_completed_2(&mut self, turn: &mut SelfTurn_2<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.foo_bar`.
+    fn foo_bar(&mut self, turn: &mut SelfTurn_2<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles `obstacles.Self.fooBar`.
+    fn foo_bar_2(&mut self, turn: &mut SelfTurn_2<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `as`.
+    fn on_as(&mut self, turn: &mut SelfTurn_2<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `self`.
+    fn on_self_2(&mut self, turn: &mut SelfTurn_2<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `Self`.
+    fn on_self_3(&mut self, turn: &mut SelfTurn_2<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `join_completed`.
+    fn on_join_completed_3(&mut self, turn: &mut SelfTurn_2<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `await`.
+    fn on_await(turn: &mut SelfYieldTurn_2<'_, Self>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+}
+
+/// Registers the Actors `Self`, each an `A`.
+pub fn self_actor<A: SelfActor>() -> rt::ActorFactory {
+    rt::ActorFactory::new(SELF_5, <A as SelfActor>::create, <A as SelfActor>::context)
+        .relocation(rt::Relocation::Recreate)
+        .send("obstacles.Self.Self", <A as SelfActor>::self_2)
+        .send_yielding("obstacles.Self.self", <A as SelfActor>::self_)
+        .request("obstacles.Self.super", <A as SelfActor>::super_)
+        .request_yielding("obstacles.Self.await", <A as SelfActor>::r#await)
+        .send("obstacles.Self.rt", <A as SelfActor>::rt)
+        .send("obstacles.Self.into", <A as SelfActor>::into_2)
+        .send("obstacles.Self.try_into", <A as SelfActor>::try_into_2)
+        .send("obstacles.Self.clone", <A as SelfActor>::clone)
+        .send("obstacles.Self.of", <A as SelfActor>::of)
+        .send("obstacles.Self.find", <A as SelfActor>::find)
+        .send("obstacles.Self.create", <A as SelfActor>::create_2)
+        .send("obstacles.Self.context", <A as SelfActor>::context_2)
+        .send("obstacles.Self.configure", <A as SelfActor>::configure_2)
+        .send("obstacles.Self.capture", <A as SelfActor>::capture_2)
+        .send("obstacles.Self.restore", <A as SelfActor>::restore_2)
+        .send("obstacles.Self.turn", <A as SelfActor>::turn)
+        .send("obstacles.Self.actor", <A as SelfActor>::actor)
+        .send("obstacles.Self.route", <A as SelfActor>::route)
+        .send("obstacles.Self.state", <A as SelfActor>::state)
+        .send("obstacles.Self.on_self", <A as SelfActor>::on_self)
+        .send("obstacles.Self.on_join_completed", <A as SelfActor>::on_join_completed_2)
+        .send("obstacles.Self.foo_bar", <A as SelfActor>::foo_bar)
+        .send("obstacles.Self.fooBar", <A as SelfActor>::foo_bar_2)
+        .timer("as", <A as SelfActor>::on_as)
+        .timer("self", <A as SelfActor>::on_self_2)
+        .timer("Self", <A as SelfActor>::on_self_3)
+        .timer("join_completed", <A as SelfActor>::on_join_completed_3)
+        .timer_yielding("await", <A as SelfActor>::on_await)
+        .build()
+}
+
+/// Calls, creates and finds the Actors `Self`, from `caller`.
+pub fn self_actors(caller: &impl rt::Caller) -> SelfActors {
+    SelfActors { route: rt::ActorRoute::new(caller, SELF_5) }
+}
+
+/// Creates, finds, destroys and calls the Actors `Self`; [`self_actors`] makes one.
+#[derive(Clone, Debug)]
+pub struct SelfActors { route: rt::ActorRoute }
+
+impl SelfActors {
+    /// The Actor of that ID, wherever it lives. An ID that is none is an error of each call.
+    pub fn of(&self, id: impl rt::AsRef<str>) -> SelfActorClient {
+        SelfActorClient { actor: self.route.of(id) }
+    }
+    /// Creates the one of that ID; it is an error that there is one.
+    pub fn create(&self, id: impl rt::AsRef<str>, request: Self_) -> rt::CreateActorCall<Self_, super::crate_::Result> {
+        self.route.create(id, request)
+    }
+    /// The one of that ID; where there is none, it is created.
+    pub fn get_or_create(&self, id: impl rt::AsRef<str>, request: Self_) -> rt::CreateActorCall<Self_, super::crate_::Result> {
+        self.route.get_or_create(id, request)
+    }
+    /// The one of that ID, if there is one; it makes none.
+    pub fn find(&self, id: impl rt::AsRef<str>) -> rt::FindActorCall {
+        self.route.find(id)
+    }
+    /// Ends exactly that one; `false` where it is gone.
+    pub fn destroy(&self, actor: &rt::ActorRef) -> rt::DestroyActorCall {
+        self.route.destroy(actor)
+    }
+    /// Frees the ID of one whose host is dead, once that is certain.
+    pub fn release(&self, actor: &rt::ActorRef) -> rt::ReleaseActorCall {
+        self.route.release(actor)
+    }
+}
+
+/// Calls one Actor `Self`; [`SelfActors::of`] makes one.
+#[derive(Clone, Debug)]
+pub struct SelfActorClient { actor: rt::ActorClient }
+
+impl SelfActorClient {
+    /// Calls `obstacles.Self.Self`.
+    pub fn self_2(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.actor.send(const { rt::Method::send("obstacles.Self.Self") }, message)
+    }
+    /// Calls `obstacles.Self.self`.
+    pub fn self_(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.actor.send(const { rt::Method::send("obstacles.Self.self") }, message)
+    }
+    /// Calls `obstacles.Self.super`.
+    pub fn super_(&self, request: Self_) -> rt::RequestCall<Self_, super::crate_::Result> {
+        self.actor.request(const { rt::Method::request("obstacles.Self.super", rt::Some(1000)) }, request)
+    }
+    /// Calls `obstacles.Self.await`.
+    pub fn r#await(&self, request: Result) -> rt::RequestCall<Result, Option> {
+        self.actor.request(const { rt::Method::request("obstacles.Self.await", rt::None) }, request)
+    }
+    /// Calls `obstacles.Self.rt`.
+    pub fn rt(&self, message: super::core::Option) -> rt::SendCall<super::core::Option> {
+        self.actor.send(const { rt::Method::send("obstacles.Self.rt") }, message)
+    }
+    /// Calls `obstacles.Self.into`.
+    pub fn into_2(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.actor.send(const { rt::Method::send("obstacles.Self.into") }, message)
+    }
+    /// Calls `obstacles.Self.try_into`.
+    pub fn try_into_2(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.actor.send(const { rt::Method::send("obstacles.Self.try_into") }, message)
+    }
+    /// Calls `obstacles.Self.clone`.
+    pub fn clone(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.actor.send(const { rt::Method::send("obstacles.Self.clone") }, message)
+    }
+    /// Calls `obstacles.Self.of`.
+    pub fn of(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.actor.send(const { rt::Method::send("obstacles.Self.of") }, message)
+    }
+    /// Calls `obstacles.Self.find`.
+    pub fn find(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.actor.send(const { rt::Method::send("obstacles.Self.find") }, message)
+    }
+    /// Calls `obstacles.Self.create`.
+    pub fn create_2(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.actor.send(const { rt::Method::send("obstacles.Self.create") }, message)
+    }
+    /// Calls `obstacles.Self.context`.
+    pub fn context_2(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.actor.send(const { rt::Method::send("obstacles.Self.context") }, message)
+    }
+    /// Calls `obstacles.Self.configure`.
+    pub fn configure_2(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.actor.send(const { rt::Method::send("obstacles.Self.configure") }, message)
+    }
+    /// Calls `obstacles.Self.capture`.
+    pub fn capture_2(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.actor.send(const { rt::Method::send("obstacles.Self.capture") }, message)
+    }
+    /// Calls `obstacles.Self.restore`.
+    pub fn restore_2(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.actor.send(const { rt::Method::send("obstacles.Self.restore") }, message)
+    }
+    /// Calls `obstacles.Self.turn`.
+    pub fn turn(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.actor.send(const { rt::Method::send("obstacles.Self.turn") }, message)
+    }
+    /// Calls `obstacles.Self.actor`.
+    pub fn actor(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.actor.send(const { rt::Method::send("obstacles.Self.actor") }, message)
+    }
+    /// Calls `obstacles.Self.route`.
+    pub fn route(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.actor.send(const { rt::Method::send("obstacles.Self.route") }, message)
+    }
+    /// Calls `obstacles.Self.state`.
+    pub fn state(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.actor.send(const { rt::Method::send("obstacles.Self.state") }, message)
+    }
+    /// Calls `obstacles.Self.on_self`.
+    pub fn on_self(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.actor.send(const { rt::Method::send("obstacles.Self.on_self") }, message)
+    }
+    /// Calls `obstacles.Self.on_join_completed`.
+    pub fn on_join_completed_2(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.actor.send(const { rt::Method::send("obstacles.Self.on_join_completed") }, message)
+    }
+    /// Calls `obstacles.Self.foo_bar`.
+    pub fn foo_bar(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.actor.send(const { rt::Method::send("obstacles.Self.foo_bar") }, message)
+    }
+    /// Calls `obstacles.Self.fooBar`.
+    pub fn foo_bar_2(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.actor.send(const { rt::Method::send("obstacles.Self.fooBar") }, message)
+    }
+}
+
+/// The stable type of the Actors `type`.
+pub const TYPE_5: rt::ActorType = rt::ActorType::from_static("obstacles.type");
+
+/// What an Actor `type` is made with, and keeps.
+pub type TypeContext_2 = rt::ActorContext;
+
+/// A turn of an Actor `type`: what its callbacks may do.
+pub type TypeTurn_2<'t> = rt::ActorTurn<'t>;
+
+/// What the Actors `type` do; [`type_actor`] registers them.
+pub trait TypeActor: rt::Sized + rt::Send + 'static {
+    /// Makes one. It may run again for one Actor; what its creation asks for, the Entry Spot that admits it is told.
+    fn create(context: TypeContext_2)
+    -> impl rt::Future<Output = rt::Result<Self, rt::HandlerError>> + rt::Send;
+    /// The context that it was made with, which it keeps.
+    fn context(&self) -> &TypeContext_2;
+    /// Handles `obstacles.type.on_joined_foo`.
+    fn on_joined_foo_2(&mut self, turn: &mut TypeTurn_2<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+}
+
+/// Registers the Actors `type`, each an `A`.
+pub fn type_actor<A: TypeActor>() -> rt::ActorFactory {
+    rt::ActorFactory::new(TYPE_5, <A as TypeActor>::create, <A as TypeActor>::context)
+        .relocation(rt::Relocation::Recreate)
+        .send("obstacles.type.on_joined_foo", <A as TypeActor>::on_joined_foo_2)
+        .build()
+}
+
+/// Calls, creates and finds the Actors `type`, from `caller`.
+pub fn type_actors(caller: &impl rt::Caller) -> TypeActors {
+    TypeActors { route: rt::ActorRoute::new(caller, TYPE_5) }
+}
+
+/// Creates, finds, destroys and calls the Actors `type`; [`type_actors`] makes one.
+#[derive(Clone, Debug)]
+pub struct TypeActors { route: rt::ActorRoute }
+
+impl TypeActors {
+    /// The Actor of that ID, wherever it lives. An ID that is none is an error of each call.
+    pub fn of(&self, id: impl rt::AsRef<str>) -> TypeActorClient {
+        TypeActorClient { actor: self.route.of(id) }
+    }
+    /// Creates the one of that ID; it is an error that there is one.
+    pub fn create(&self, id: impl rt::AsRef<str>, request: Result) -> rt::CreateActorCall<Result, ()> {
+        self.route.create(id, request)
+    }
+    /// The one of that ID; where there is none, it is created.
+    pub fn get_or_create(&self, id: impl rt::AsRef<str>, request: Result) -> rt::CreateActorCall<Result, ()> {
+        self.route.get_or_create(id, request)
+    }
+    /// The one of that ID, if there is one; it makes none.
+    pub fn find(&self, id: impl rt::AsRef<str>) -> rt::FindActorCall {
+        self.route.find(id)
+    }
+    /// Ends exactly that one; `false` where it is gone.
+    pub fn destroy(&self, actor: &rt::ActorRef) -> rt::DestroyActorCall {
+        self.route.destroy(actor)
+    }
+    /// Frees the ID of one whose host is dead, once that is certain.
+    pub fn release(&self, actor: &rt::ActorRef) -> rt::ReleaseActorCall {
+        self.route.release(actor)
+    }
+}
+
+/// Calls one Actor `type`; [`TypeActors::of`] makes one.
+#[derive(Clone, Debug)]
+pub struct TypeActorClient { actor: rt::ActorClient }
+
+impl TypeActorClient {
+    /// Calls `obstacles.type.on_joined_foo`.
+    pub fn on_joined_foo_2(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.actor.send(const { rt::Method::send("obstacles.type.on_joined_foo") }, message)
+    }
+}
+
+// Joins of Spots `foo` by Actors `type` are part of the contract; nothing is generated for them yet.
+
+/// The stable type of the Actors `result`.
+pub const RESULT_4: rt::ActorType = rt::ActorType::from_static("obstacles.result");
+
+/// What an Actor `result` is made with, and keeps.
+pub type ResultContext_2 = rt::ActorContext;
+
+/// A turn of an Actor `result`: what its callbacks may do.
+pub type ResultTurn_2<'t> = rt::ActorTurn<'t>;
+
+/// Has the name of a Spot and of a message.
+pub trait ResultActor: rt::Sized + rt::Send + 'static {
+    /// Makes one. It may run again for one Actor; what its creation asks for, the Entry Spot that admits it is told.
+    fn create(context: ResultContext_2)
+    -> impl rt::Future<Output = rt::Result<Self, rt::HandlerError>> + rt::Send;
+    /// The context that it was made with, which it keeps.
+    fn context(&self) -> &ResultContext_2;
+    /// Handles `obstacles.result.result`.
+    fn result(&mut self, turn: &mut ResultTurn_2<'_>, request: Result)
+    -> impl rt::Future<Output = rt::Result<Result, rt::HandlerError>> + rt::Send;
+}
+
+/// Registers the Actors `result`, each an `A`.
+pub fn result_actor<A: ResultActor>() -> rt::ActorFactory {
+    rt::ActorFactory::new(RESULT_4, <A as ResultActor>::create, <A as ResultActor>::context)
+        .relocation(rt::Relocation::Disabled)
+        .request("obstacles.result.result", <A as ResultActor>::result)
+        .build()
+}
+
+/// Calls, creates and finds the Actors `result`, from `caller`.
+pub fn result_actors(caller: &impl rt::Caller) -> ResultActors {
+    ResultActors { route: rt::ActorRoute::new(caller, RESULT_4) }
+}
+
+/// Creates, finds, destroys and calls the Actors `result`; [`result_actors`] makes one.
+#[derive(Clone, Debug)]
+pub struct ResultActors { route: rt::ActorRoute }
+
+impl ResultActors {
+    /// The Actor of that ID, wherever it lives. An ID that is none is an error of each call.
+    pub fn of(&self, id: impl rt::AsRef<str>) -> ResultActorClient {
+        ResultActorClient { actor: self.route.of(id) }
+    }
+    /// Creates the one of that ID; it is an error that there is one.
+    pub fn create(&self, id: impl rt::AsRef<str>, request: Result) -> rt::CreateActorCall<Result, Result> {
+        self.route.create(id, request)
+    }
+    /// The one of that ID; where there is none, it is created.
+    pub fn get_or_create(&self, id: impl rt::AsRef<str>, request: Result) -> rt::CreateActorCall<Result, Result> {
+        self.route.get_or_create(id, request)
+    }
+    /// The one of that ID, if there is one; it makes none.
+    pub fn find(&self, id: impl rt::AsRef<str>) -> rt::FindActorCall {
+        self.route.find(id)
+    }
+    /// Ends exactly that one; `false` where it is gone.
+    pub fn destroy(&self, actor: &rt::ActorRef) -> rt::DestroyActorCall {
+        self.route.destroy(actor)
+    }
+    /// Frees the ID of one whose host is dead, once that is certain.
+    pub fn release(&self, actor: &rt::ActorRef) -> rt::ReleaseActorCall {
+        self.route.release(actor)
+    }
+}
+
+/// Calls one Actor `result`; [`ResultActors::of`] makes one.
+#[derive(Clone, Debug)]
+pub struct ResultActorClient { actor: rt::ActorClient }
+
+impl ResultActorClient {
+    /// Calls `obstacles.result.result`.
+    pub fn result(&self, request: Result) -> rt::RequestCall<Result, Result> {
+        self.actor.request(const { rt::Method::request("obstacles.result.result", rt::None) }, request)
+    }
+}
+
+/// The stable type of the Actors `foo_bar`.
+pub const FOO_BAR_13: rt::ActorType = rt::ActorType::from_static("a \"type\" of \\ many {} words");
+
+/// The timer `x` of the Actors `foo_bar`.
+pub const FOO_BAR_X_4: rt::TimerName = rt::TimerName::from_static("x");
+
+/// What an Actor `foo_bar` is made with, and keeps.
+pub type FooBar_2Context_2 = rt::ActorContext;
+
+/// A turn of an Actor `foo_bar`: what its callbacks may do.
+pub type FooBar_2Turn_2<'t> = rt::ActorTurn<'t>;
+
+/// What the Actors `foo_bar` do; [`foo_bar_actor`] registers them.
+pub trait FooBar_2Actor: rt::Sized + rt::Send + 'static {
+    /// Makes one. It may run again for one Actor; what its creation asks for, the Entry Spot that admits it is told.
+    fn create(context: FooBar_2Context_2)
+    -> impl rt::Future<Output = rt::Result<Self, rt::HandlerError>> + rt::Send;
+    /// The context that it was made with, which it keeps.
+    fn context(&self) -> &FooBar_2Context_2;
+    /// Handles a tick of the timer `x`.
+    fn on_x(&mut self, turn: &mut FooBar_2Turn_2<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+}
+
+/// Registers the Actors `foo_bar`, each an `A`.
+pub fn foo_bar_actor<A: FooBar_2Actor>() -> rt::ActorFactory {
+    rt::ActorFactory::new(FOO_BAR_13, <A as FooBar_2Actor>::create, <A as FooBar_2Actor>::context)
+        .relocation(rt::Relocation::Recreate)
+        .timer("x", <A as FooBar_2Actor>::on_x)
+        .build()
+}
+
+/// Calls, creates and finds the Actors `foo_bar`, from `caller`.
+pub fn foo_bar_actors(caller: &impl rt::Caller) -> FooBar_2Actors {
+    FooBar_2Actors { route: rt::ActorRoute::new(caller, FOO_BAR_13) }
+}
+
+/// Creates, finds, destroys and calls the Actors `foo_bar`; [`foo_bar_actors`] makes one.
+#[derive(Clone, Debug)]
+pub struct FooBar_2Actors { route: rt::ActorRoute }
+
+impl FooBar_2Actors {
+    /// The Actor of that ID, wherever it lives. An ID that is none is an error of each call.
+    pub fn of(&self, id: impl rt::AsRef<str>) -> FooBar_2ActorClient {
+        FooBar_2ActorClient { actor: self.route.of(id) }
+    }
+    /// Creates the one of that ID; it is an error that there is one.
+    pub fn create(&self, id: impl rt::AsRef<str>, request: Box) -> rt::CreateActorCall<Box, ()> {
+        self.route.create(id, request)
+    }
+    /// The one of that ID; where there is none, it is created.
+    pub fn get_or_create(&self, id: impl rt::AsRef<str>, request: Box) -> rt::CreateActorCall<Box, ()> {
+        self.route.get_or_create(id, request)
+    }
+    /// The one of that ID, if there is one; it makes none.
+    pub fn find(&self, id: impl rt::AsRef<str>) -> rt::FindActorCall {
+        self.route.find(id)
+    }
+    /// Ends exactly that one; `false` where it is gone.
+    pub fn destroy(&self, actor: &rt::ActorRef) -> rt::DestroyActorCall {
+        self.route.destroy(actor)
+    }
+    /// Frees the ID of one whose host is dead, once that is certain.
+    pub fn release(&self, actor: &rt::ActorRef) -> rt::ReleaseActorCall {
+        self.route.release(actor)
+    }
+}
+
+/// Calls one Actor `foo_bar`; [`FooBar_2Actors::of`] makes one.
+#[derive(Clone, Debug)]
+pub struct FooBar_2ActorClient { actor: rt::ActorClient }
+
+impl FooBar_2ActorClient {
+}
+
+/// The stable type of the Actors `fooBar`.
+pub const FOO_BAR_12: rt::ActorType = rt::ActorType::from_static("obstacles.fooBar");
+
+/// The timer `X` of the Actors `fooBar`.
+pub const FOO_BAR_X_3: rt::TimerName = rt::TimerName::from_static("X");
+
+/// What an Actor `fooBar` is made with, and keeps.
+pub type FooBarContext_2 = rt::ActorContext;
+
+/// A turn of an Actor `fooBar`: what its callbacks may do.
+pub type FooBarTurn_2<'t> = rt::ActorTurn<'t>;
+
+/// What the Actors `fooBar` do; [`foo_bar_2_actor`] registers them.
+pub trait FooBarActor: rt::Sized + rt::Send + 'static {
+    /// Makes one. It may run again for one Actor; what its creation asks for, the Entry Spot that admits it is told.
+    fn create(context: FooBarContext_2)
+    -> impl rt::Future<Output = rt::Result<Self, rt::HandlerError>> + rt::Send;
+    /// The context that it was made with, which it keeps.
+    fn context(&self) -> &FooBarContext_2;
+    /// Handles `obstacles.fooBar.a`.
+    fn a(&mut self, turn: &mut FooBarTurn_2<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+    /// Handles a tick of the timer `X`.
+    fn on_x(&mut self, turn: &mut FooBarTurn_2<'_>, tick: rt::Tick)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+}
+
+/// Registers the Actors `fooBar`, each an `A`.
+pub fn foo_bar_2_actor<A: FooBarActor>() -> rt::ActorFactory {
+    rt::ActorFactory::new(FOO_BAR_12, <A as FooBarActor>::create, <A as FooBarActor>::context)
+        .relocation(rt::Relocation::Recreate)
+        .send("obstacles.fooBar.a", <A as FooBarActor>::a)
+        .timer("X", <A as FooBarActor>::on_x)
+        .build()
+}
+
+/// Calls, creates and finds the Actors `fooBar`, from `caller`.
+pub fn foo_bar_2_actors(caller: &impl rt::Caller) -> FooBarActors {
+    FooBarActors { route: rt::ActorRoute::new(caller, FOO_BAR_12) }
+}
+
+/// Creates, finds, destroys and calls the Actors `fooBar`; [`foo_bar_2_actors`] makes one.
+#[derive(Clone, Debug)]
+pub struct FooBarActors { route: rt::ActorRoute }
+
+impl FooBarActors {
+    /// The Actor of that ID, wherever it lives. An ID that is none is an error of each call.
+    pub fn of(&self, id: impl rt::AsRef<str>) -> FooBarActorClient {
+        FooBarActorClient { actor: self.route.of(id) }
+    }
+    /// Creates the one of that ID; it is an error that there is one.
+    pub fn create(&self, id: impl rt::AsRef<str>, request: Box) -> rt::CreateActorCall<Box, ()> {
+        self.route.create(id, request)
+    }
+    /// The one of that ID; where there is none, it is created.
+    pub fn get_or_create(&self, id: impl rt::AsRef<str>, request: Box) -> rt::CreateActorCall<Box, ()> {
+        self.route.get_or_create(id, request)
+    }
+    /// The one of that ID, if there is one; it makes none.
+    pub fn find(&self, id: impl rt::AsRef<str>) -> rt::FindActorCall {
+        self.route.find(id)
+    }
+    /// Ends exactly that one; `false` where it is gone.
+    pub fn destroy(&self, actor: &rt::ActorRef) -> rt::DestroyActorCall {
+        self.route.destroy(actor)
+    }
+    /// Frees the ID of one whose host is dead, once that is certain.
+    pub fn release(&self, actor: &rt::ActorRef) -> rt::ReleaseActorCall {
+        self.route.release(actor)
+    }
+}
+
+/// Calls one Actor `fooBar`; [`FooBarActors::of`] makes one.
+#[derive(Clone, Debug)]
+pub struct FooBarActorClient { actor: rt::ActorClient }
+
+impl FooBarActorClient {
+    /// Calls `obstacles.fooBar.a`.
+    pub fn a(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.actor.send(const { rt::Method::send("obstacles.fooBar.a") }, message)
+    }
+}
+
+/// The stable type of the Actors `on_create`.
+pub const ON_CREATE: rt::ActorType = rt::ActorType::from_static("obstacles.on_create");
+
+/// What an Actor `on_create` is made with, and keeps.
+pub type OnCreateContext = rt::ActorContext;
+
+/// A turn of an Actor `on_create`: what its callbacks may do.
+pub type OnCreateTurn<'t> = rt::ActorTurn<'t>;
+
+/// What the Actors `on_create` do; [`on_create_actor`] registers them.
+pub trait OnCreateActor: rt::Sized + rt::Send + 'static {
+    /// Makes one. It may run again for one Actor; what its creation asks for, the Entry Spot that admits it is told.
+    fn create(context: OnCreateContext)
+    -> impl rt::Future<Output = rt::Result<Self, rt::HandlerError>> + rt::Send;
+    /// The context that it was made with, which it keeps.
+    fn context(&self) -> &OnCreateContext;
+    /// Handles `obstacles.on_create.a`.
+    fn a(&mut self, turn: &mut OnCreateTurn<'_>, message: Vec)
+    -> impl rt::Future<Output = rt::Result<(), rt::HandlerError>> + rt::Send;
+}
+
+/// Registers the Actors `on_create`, each an `A`.
+pub fn on_create_actor<A: OnCreateActor>() -> rt::ActorFactory {
+    rt::ActorFactory::new(ON_CREATE, <A as OnCreateActor>::create, <A as OnCreateActor>::context)
+        .relocation(rt::Relocation::Recreate)
+        .send("obstacles.on_create.a", <A as OnCreateActor>::a)
+        .build()
+}
+
+/// Calls, creates and finds the Actors `on_create`, from `caller`.
+pub fn on_create_actors(caller: &impl rt::Caller) -> OnCreateActors {
+    OnCreateActors { route: rt::ActorRoute::new(caller, ON_CREATE) }
+}
+
+/// Creates, finds, destroys and calls the Actors `on_create`; [`on_create_actors`] makes one.
+#[derive(Clone, Debug)]
+pub struct OnCreateActors { route: rt::ActorRoute }
+
+impl OnCreateActors {
+    /// The Actor of that ID, wherever it lives. An ID that is none is an error of each call.
+    pub fn of(&self, id: impl rt::AsRef<str>) -> OnCreateActorClient {
+        OnCreateActorClient { actor: self.route.of(id) }
+    }
+    /// Creates the one of that ID; it is an error that there is one.
+    pub fn create(&self, id: impl rt::AsRef<str>, request: Box) -> rt::CreateActorCall<Box, ()> {
+        self.route.create(id, request)
+    }
+    /// The one of that ID; where there is none, it is created.
+    pub fn get_or_create(&self, id: impl rt::AsRef<str>, request: Box) -> rt::CreateActorCall<Box, ()> {
+        self.route.get_or_create(id, request)
+    }
+    /// The one of that ID, if there is one; it makes none.
+    pub fn find(&self, id: impl rt::AsRef<str>) -> rt::FindActorCall {
+        self.route.find(id)
+    }
+    /// Ends exactly that one; `false` where it is gone.
+    pub fn destroy(&self, actor: &rt::ActorRef) -> rt::DestroyActorCall {
+        self.route.destroy(actor)
+    }
+    /// Frees the ID of one whose host is dead, once that is certain.
+    pub fn release(&self, actor: &rt::ActorRef) -> rt::ReleaseActorCall {
+        self.route.release(actor)
+    }
+}
+
+/// Calls one Actor `on_create`; [`OnCreateActors::of`] makes one.
+#[derive(Clone, Debug)]
+pub struct OnCreateActorClient { actor: rt::ActorClient }
+
+impl OnCreateActorClient {
+    /// Calls `obstacles.on_create.a`.
+    pub fn a(&self, message: Vec) -> rt::SendCall<Vec> {
+        self.actor.send(const { rt::Method::send("obstacles.on_create.a") }, message)
+    }
+}

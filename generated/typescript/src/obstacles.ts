@@ -28,7 +28,12 @@
 // `foo` has no client here: Spots and Actors are called from hosts of their mesh.
 // `foo_bar_tick` has no client here: Spots and Actors are called from hosts of their mesh.
 // `result` has no client here: Spots and Actors are called from hosts of their mesh.
+// `Self` has no client here: Spots and Actors are called from hosts of their mesh.
+// `type` has no client here: Spots and Actors are called from hosts of their mesh.
 // `result` has no client here: Spots and Actors are called from hosts of their mesh.
+// `foo_bar` has no client here: Spots and Actors are called from hosts of their mesh.
+// `fooBar` has no client here: Spots and Actors are called from hosts of their mesh.
+// `on_create` has no client here: Spots and Actors are called from hosts of their mesh.
 
 import * as rt from "./zlink/index.js";
 import * as $core from "./core.js";

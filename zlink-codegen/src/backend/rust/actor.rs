@@ -15,7 +15,7 @@ pub(super) struct Parts<'a> {
     timers: Vec<Handled<'a, Timer>>,
 }
 
-impl Context<'_> {
+impl<'c> Context<'c> {
     pub(super) fn actor(&mut self, it: &Actor, names: &ActorNames) {
         let parts = self.parts_of_actor(it, names);
         self.constants(&Constants {
@@ -31,6 +31,20 @@ impl Context<'_> {
         self.actor_factory(&parts);
         self.actor_manager(&parts);
         self.actor_client(&parts);
+        for spot in self.joined(it) {
+            self.text.line("");
+            self.text.line(format_args!(
+                "// Joins of Spots `{spot}` by Actors `{}` are part of the contract; nothing is generated for them yet.",
+                it.name
+            ));
+        }
+    }
+
+    /// The names of the Spots that it joins.
+    fn joined(&self, it: &Actor) -> Vec<&'c str> {
+        let spots = &self.schema.namespaces[self.at].spots;
+        let joined = it.joins.iter().filter_map(|join| spots.get(join.spot));
+        joined.map(|spot| spot.name.as_str()).collect()
     }
 
     fn parts_of_actor<'a>(&self, it: &'a Actor, names: &'a ActorNames) -> Parts<'a> {
@@ -38,7 +52,12 @@ impl Context<'_> {
         let on_timers = on_timers(&it.timers);
         let methods = it.methods.iter().map(|it| it.method.name.as_str());
         let all: Vec<&str> = methods.chain(on_timers.iter().map(String::as_str)).collect();
-        let of_joins = self.callbacks_of_joins(it);
+        // Told how a join of theirs ended, once joins are generated.
+        let of_joins: Vec<String> = self
+            .joined(it)
+            .iter()
+            .map(|spot| format!("on_joined_{}", snake(spot)))
+            .collect();
         let mut reserved = [CALLBACKS, names::OF_EVERY_VALUE].concat();
         reserved.extend(of_joins.iter().map(String::as_str));
         let mut idents = names::idents(&all, snake, &reserved).into_iter();
@@ -51,13 +70,6 @@ impl Context<'_> {
                 .collect(),
             timers: ticks(&it.timers, idents),
         }
-    }
-
-    /// The callbacks that tell how joins ended. Nothing calls them yet.
-    fn callbacks_of_joins(&self, it: &Actor) -> Vec<String> {
-        let spots = &self.schema.namespaces[self.at].spots;
-        let joined = it.joins.iter().filter_map(|join| spots.get(join.spot));
-        joined.map(|spot| format!("on_joined_{}", snake(&spot.name))).collect()
     }
 
     fn turns_of_actor(&mut self, parts: &Parts<'_>) {
@@ -134,9 +146,9 @@ impl Context<'_> {
         self.text.line(format_args!(
             "pub fn {make_factory}<A: {handler}>() -> rt::ActorFactory {{"
         ));
-        self.text
-            .line(format_args!("rt::ActorFactory::new({constant}, {own}::create)"));
-        self.text.line(format_args!("    .exposes({own}::context)"));
+        self.text.line(format_args!(
+            "rt::ActorFactory::new({constant}, {own}::create, {own}::context)"
+        ));
         self.registers_relocation(&it.relocation);
         for (member, method) in &parts.methods {
             self.registers(member, &format!("{own}::{}", member.ident), method.yields, false);
@@ -159,6 +171,7 @@ const CALLBACKS: &[&str] = &[
     "create",
     "context",
     "configure",
+    "on_join_completed",
     "on_joined_entry_spot",
     "on_disconnect",
     "capture",

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::clock;
 use crate::error::ErrorKind;
-use crate::id::{SpotId, SpotKind};
+use crate::id::{ObjectId, ObjectKind};
 use crate::limit::{CLOSING_TIME, EVICTION_SCAN};
 use crate::location::{Removal, SpotRecord};
 
@@ -119,7 +119,7 @@ impl Inner {
 
     /// Closes Instance Spots that have had nothing to do for long, a few at a time, for ever.
     pub(super) async fn evict(spots: Weak<Self>) {
-        let mut from: Option<SpotId> = None;
+        let mut from: Option<ObjectId> = None;
         loop {
             let pause = match spots.upgrade() {
                 None => return,
@@ -129,15 +129,15 @@ impl Inner {
         }
     }
 
-    fn evict_some(self: &Arc<Self>, from: &mut Option<SpotId>) -> Duration {
+    fn evict_some(self: &Arc<Self>, from: &mut Option<ObjectId>) -> Duration {
         let shortest = self.homes.iter().filter_map(|home| home.idle_timeout).min();
         let Some(shortest) = shortest else {
             return Duration::from_secs(60);
         };
         let mut candidates: Vec<_> = {
             let table = self.table.lock();
-            let after = |id: &SpotId| from.as_ref().is_none_or(|from| id > from);
-            table.values().filter(|object| after(&object.id)).cloned().collect()
+            let after = |id: &ObjectId| from.as_ref().is_none_or(|from| id > from);
+            table.spots().filter(|object| after(&object.id)).cloned().collect()
         };
         candidates.sort_unstable_by(|one, other| one.id.cmp(&other.id));
         let all = candidates.len() <= EVICTION_SCAN;
@@ -152,7 +152,7 @@ impl Inner {
             let Some(limit) = object.home.idle_timeout else {
                 continue;
             };
-            let is_instance = object.factory.parts().kind == SpotKind::Instance;
+            let is_instance = object.factory.parts().kind == ObjectKind::Instance;
             let idle = object
                 .idle_since()
                 .is_some_and(|since| now.saturating_duration_since(since) > limit);
@@ -205,7 +205,9 @@ impl Spots {
     }
 
     fn all(&self) -> Vec<Arc<Object>> {
-        let mut all: Vec<_> = self.0.table.lock().values().cloned().collect();
+        let table = self.0.table.lock();
+        let mut all: Vec<_> = table.spots().chain(table.actors()).cloned().collect();
+        drop(table);
         all.sort_unstable_by(|one, other| one.id.cmp(&other.id));
         all
     }

@@ -41,6 +41,7 @@ impl Recorded {
             && record.mesh == home.mesh
             && record.node == home.rid
             && record.lifecycle == home.lifecycle
+            && record.spot == object.seat()
             && record.owner == object.spots.fence.lease().config().owner;
         if !is_own {
             return Self::Other(Box::new(record));
@@ -85,6 +86,7 @@ impl Recorded {
             operation: own.operation.clone(),
             inbox,
             blob,
+            spot: object.seat(),
         })
     }
 

@@ -41,3 +41,13 @@ fn what_a_spot_cannot_do_is_refused_by_the_compiler() {
 fn what_an_event_cannot_have_is_refused_by_the_compiler() {
     trybuild::TestCases::new().compile_fail("tests/misuse/fanouts/*.rs");
 }
+
+/// What an Actor is not has no method: it is made with its context alone, in an Entry Spot that decides about it, at a node
+/// that nobody names, and ended from outside. A reference is no target, no borrow of a state outlives a yield, and no turn its
+/// callback.
+///
+/// REQ: AC-004, AC-016, AC-050, AC-061, EX-24
+#[test]
+fn what_an_actor_cannot_do_is_refused_by_the_compiler() {
+    trybuild::TestCases::new().compile_fail("tests/misuse/actors/*.rs");
+}

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::contract::{Contract, Fanout, Service, Use};
+use super::objects::{self, Renamed};
 use super::packets::Packets;
 use super::shape::Shapes;
 use crate::diagnostic::{Code, Level};
@@ -102,8 +103,10 @@ pub(crate) fn compare_beside(old: &Contract, new: &Contract, changed: &mut HashS
         let (old, new) = (old.unwrap_or(&nothing), new.unwrap_or(&nothing));
         Packets::events(name).compare(&old.packets, &new.packets, shapes, &mut changes);
     });
-    super::objects::compare("spots", &old.spots, &new.spots, shapes, &mut changes);
-    super::objects::compare("actors", &old.actors, &new.actors, shapes, &mut changes);
+    let (spots, actors) = ((&old.spots, &new.spots), (&old.actors, &new.actors));
+    let (of_spots, of_actors) = (Renamed::of(spots.0, spots.1), Renamed::of(actors.0, actors.1));
+    objects::compare("spots", spots, (&of_spots, &of_actors), shapes, &mut changes);
+    objects::compare("actors", actors, (&of_actors, &of_spots), shapes, &mut changes);
     changes.list
 }
 

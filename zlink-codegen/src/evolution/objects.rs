@@ -2,7 +2,7 @@
 //!
 //! It must not know single methods beyond that they have packet names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::compare::{Changes, pairs};
 use super::contract::{Admission, Object};
@@ -14,29 +14,42 @@ type Map = BTreeMap<String, Object>;
 
 const PER_ACTOR: &str = "per_actor";
 
-/// The objects of one section, `spots` or `actors`. One under another name, with its stable type, is the same one.
+/// What objects are called now, by what they were called. One under another name, with its stable type, is the same one.
+pub(super) struct Renamed<'c>(BTreeMap<&'c str, &'c str>);
+
+impl<'c> Renamed<'c> {
+    pub(super) fn of(old: &'c Map, new: &'c Map) -> Self {
+        let there = |map: &'c Map, name: &String| map.get(name).is_some_and(|it| !it.gone);
+        let new_by_type: BTreeMap<&str, &str> = new
+            .iter()
+            .filter(|(name, _)| !there(old, name))
+            .map(|(name, it)| (it.ty.as_str(), name.as_str()))
+            .collect();
+        let old = old.iter().filter(|(name, it)| !it.gone && !there(new, name));
+        Self(
+            old.filter_map(|(name, it)| Some((name.as_str(), *new_by_type.get(it.ty.as_str())?)))
+                .collect(),
+        )
+    }
+
+    fn called_now(&self, name: &'c str) -> &'c str {
+        self.0.get(name).copied().unwrap_or(name)
+    }
+}
+
+/// The objects of one section, `spots` or `actors`; `others` are those of the other, which these name.
 pub(super) fn compare<'c>(
     section: &'static str,
-    old: &'c Map,
-    new: &'c Map,
+    (old, new): (&'c Map, &'c Map),
+    (renamed, others): (&Renamed<'c>, &Renamed<'c>),
     shapes: Shapes<'c>,
     changes: &mut Changes,
 ) {
     let what = if section == "spots" { "Spot" } else { "Actor" };
     let nothing = Object::default();
-    let there = |map: &'c Map, name: &String| map.get(name).is_some_and(|it| !it.gone);
-    let new_by_type: BTreeMap<&str, &str> = new
-        .iter()
-        .filter(|(name, _)| !there(old, name))
-        .map(|(name, it)| (it.ty.as_str(), name.as_str()))
-        .collect();
-    let called_now = |name: &'c String, it: &Object| match new_by_type.get(it.ty.as_str()) {
-        Some(other) if !it.gone && !there(new, name) => other,
-        _ => name.as_str(),
-    };
     let mut before: BTreeMap<&str, (&str, &'c Object)> = BTreeMap::new();
     for (name, it) in old {
-        let now = called_now(name, it);
+        let now = if it.gone { name } else { renamed.called_now(name) };
         // What is there comes before a deleted one of the name that it has now.
         if !it.gone || !before.contains_key(now) {
             before.insert(now, (name, it));
@@ -72,6 +85,7 @@ pub(super) fn compare<'c>(
                     what,
                     name,
                     was,
+                    others,
                 };
                 pair.compare(old, new, shapes, changes);
             }
@@ -86,21 +100,24 @@ pub(super) fn compare<'c>(
 }
 
 /// An object on both sides.
-struct Pair<'n> {
+struct Pair<'n, 'c> {
     section: &'static str,
     what: &'static str,
     name: &'n str,
     /// What it was called.
     was: &'n str,
+    /// What those that it names are called now.
+    others: &'n Renamed<'c>,
 }
 
-impl Pair<'_> {
-    fn compare<'c>(&self, old: &'c Object, new: &'c Object, shapes: Shapes<'c>, changes: &mut Changes) {
+impl<'c> Pair<'_, 'c> {
+    fn compare(&self, old: &'c Object, new: &'c Object, shapes: Shapes<'c>, changes: &mut Changes) {
         let Pair {
             section,
             what,
             name,
             was,
+            others,
         } = self;
         let at = |key| [*section, *name, key];
         let locked = |key| [*section, *was, key];
@@ -161,23 +178,20 @@ impl Pair<'_> {
                 changes,
             );
         }
-        pairs(&old.joins, &new.joins, |spot, old, new| {
-            let path = [*section, *name, "join", spot.as_str()];
-            let locked = [*section, *was, "join", spot.as_str()];
+        let before = old.joins.iter().map(|(spot, it)| (others.called_now(spot), (spot, it)));
+        let now = new.joins.iter().map(|(spot, it)| (spot.as_str(), (spot, it)));
+        let (before, now): (BTreeMap<_, _>, BTreeMap<_, _>) = (before.collect(), now.collect());
+        pairs(&before, &now, |spot, old, new| {
+            let path = [*section, *name, "join", *spot];
+            let locked = |spot: &'c String| [*section, *was, "join", spot.as_str()];
             match (old, new) {
-                (Some(old), Some(new)) => {
-                    self.admission(
-                        &format!("joining `{spot}` by"),
-                        &path,
-                        &path,
-                        (old, new),
-                        shapes,
-                        changes,
-                    );
+                (Some((before, old)), Some((_, new))) => {
+                    let doing = format!("joining `{spot}` by");
+                    self.admission(&doing, &path, &locked(before), (old, new), shapes, changes);
                 }
-                (Some(_), None) => {
+                (Some((before, _)), None) => {
                     let message = format!("the {what} `{name}` joins `{spot}` no more");
-                    changes.add(Code::Admission, message, &path[..3], &locked);
+                    changes.add(Code::Admission, message, &path[..3], &locked(before));
                 }
                 (None, Some(_)) => {
                     let message = format!("the {what} `{name}` may join `{spot}`");
@@ -213,17 +227,19 @@ impl Pair<'_> {
         changes.add(code, message, &at, &was);
     }
 
-    fn members(&self, old: &Object, new: &Object, changes: &mut Changes) {
+    fn members(&self, old: &'c Object, new: &'c Object, changes: &mut Changes) {
         let (at, was) = (
             [self.section, self.name, "members"],
             [self.section, self.was, "members"],
         );
-        for actor in old.members.difference(&new.members) {
+        let before: BTreeSet<&str> = old.members.iter().map(|actor| self.others.called_now(actor)).collect();
+        let now: BTreeSet<&str> = new.members.iter().map(String::as_str).collect();
+        for actor in before.difference(&now) {
             let message = format!("the Actor `{actor}` may be in the Spot `{}` no more", self.name);
             let change = changes.add(Code::MemberLost, message, &at, &was);
             change.help("peers built before make it there, or let it join");
         }
-        for actor in new.members.difference(&old.members) {
+        for actor in now.difference(&before) {
             let message = format!("the Actor `{actor}` may be in the Spot `{}`", self.name);
             changes.add(Code::ObjectChanged, message, &at, &was);
         }
@@ -257,7 +273,7 @@ impl Pair<'_> {
         });
     }
 
-    fn admission<'c>(
+    fn admission(
         &self,
         doing: &str,
         at: &[&str],

@@ -156,6 +156,44 @@ fn a_lock_with_merge_conflicts_is_no_lock() {
 }
 
 #[test]
+fn an_actor_and_the_spot_that_it_joins_may_have_other_names() {
+    let schema = |actor: &str, spot: &str| {
+        format!(
+            "zlink: 1\nnamespace: shop\nversion: 1\nmessages: {{ A: {{}} }}\nspots:\n  \
+             lobby: {{ kind: entry, members: [{actor}] }}\n  \
+             {spot}:\n    kind: user\n    type: shop.room\n    members: [{actor}]\n    create: {{ request: A }}\n    \
+             relocation: {{ policy: recreate }}\nactors:\n  \
+             {actor}:\n    type: shop.player\n    create: {{ request: A }}\n    join: {{ {spot}: {{ request: A }} }}\n    \
+             relocation: {{ policy: recreate }}\n    methods: {{ walk: {{ send: A, packet: shop.walk }} }}\n"
+        )
+    };
+    let room = Room::new();
+    room.write("shop.yaml", schema("player", "room"));
+    assert_eq!(room.run(&["accept", "@shop.yaml"]).code, 0);
+    room.write("shop.yaml", schema("guest", "hall"));
+    let ran = room.run(&["check", "@shop.yaml"]);
+    for said in [
+        "SOURCE: the Actor `guest` was called `player`",
+        "SOURCE: the Spot `hall` was called `room`",
+    ] {
+        assert!(ran.code == 0 && ran.err.contains(said), "{}", ran.err);
+    }
+    assert_eq!(ran.err.matches("note[ZL11").count(), 2, "and nothing else: {}", ran.err);
+    assert!(!ran.err.contains("WIRE"), "{}", ran.err);
+    // Who is another Actor, and joins nothing, is told of as before.
+    let other = schema("guest", "hall").replace("shop.player", "shop.guest");
+    room.write("shop.yaml", other.replace("join: { hall: { request: A } }", "join: {}"));
+    let ran = room.run(&["check", "@shop.yaml"]);
+    let lost = "WIRE: the Actor `player` may be in the Spot `hall` no more";
+    assert!(ran.code == 1 && ran.err.contains(lost), "{}", ran.err);
+    let kept = schema("guest", "hall").replace("join: { hall: { request: A } }", "join: {}");
+    room.write("shop.yaml", kept);
+    let ran = room.run(&["check", "@shop.yaml"]);
+    let left = "WIRE: the Actor `guest` joins `hall` no more";
+    assert!(ran.code == 1 && ran.err.contains(left), "{}", ran.err);
+}
+
+#[test]
 fn a_lock_of_spots_and_actors_reads_back_as_itself_and_remembers_them() {
     let room = Room::new();
     let arena = include_str!("../../../schemas/tests/arena.yaml");

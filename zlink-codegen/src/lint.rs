@@ -186,10 +186,9 @@ fn members(file: &File) -> impl Iterator<Item = Vec<&Name>> {
         .map(|it| &it.timers)
         .chain(file.actors.iter().map(|it| &it.timers));
     let timers = timers.map(|it| it.iter().map(|it| &it.name).collect());
-    let objects = [
-        file.spots.iter().map(|it| &it.name).collect(),
-        file.actors.iter().map(|it| &it.name).collect(),
-    ];
+    // A context and a turn are called by the one name, whichever they are of.
+    let objects = file.spots.iter().map(|it| &it.name);
+    let objects = [objects.chain(file.actors.iter().map(|it| &it.name)).collect()];
     let data = enums.chain(structs).chain(messages).chain(services);
     data.chain(fanouts)
         .chain(spots)
@@ -232,7 +231,11 @@ fn same_in_other_case(file: &File, sink: &mut Sink) {
             let Some(first) = seen.insert(name::snake(&it.value), it) else {
                 continue;
             };
-            let message = format!("`{}` and `{}` are one name in some languages", first.value, it.value);
+            let message = if first.value == it.value {
+                format!("a Spot and an Actor are called `{}`", it.value)
+            } else {
+                format!("`{}` and `{}` are one name in some languages", first.value, it.value)
+            };
             let item = Diagnostic::new(Code::SameInOtherCase, it.span, message).at(first.span, "the other one");
             sink.report(item.help("rename one of them, or generated code has to number them"));
         }

@@ -168,6 +168,7 @@ fn admit(actor: &Arc<Object>, request: Vec<u8>) -> BoxFuture<'static, Answer> {
             let text = "the Entry Spot of the node decides about no Actors of the type";
             return Err(refused(ErrorKind::NotFound, text));
         };
+        let _room = actor.home.lobby.room().await;
         let (answer, decided) = oneshot::channel();
         let admitting = Admitting {
             by,

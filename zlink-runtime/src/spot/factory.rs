@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use tokio::time::Instant;
 
 use crate::error::{Error, HandlerError};
-use crate::execution::{Mode, Resting, StateCell, Tick};
+use crate::execution::{Mode, Resting, StateCell, Tick, guarded};
 use crate::id::{ChannelName, ObjectKind, PacketName, SpotType, TimerName, Topic, bytes_hash, text_hash};
 use crate::message::codec::Message;
 use crate::transport::BoxFuture;
@@ -91,6 +91,9 @@ pub(super) trait Life: Send + Sync {
         reason: CloseReason,
         deadline: Instant,
     ) -> BoxFuture<'static, Result<(), HandlerError>>;
+
+    /// Drops its state, where no turn has that: nothing runs any more.
+    fn forget(&self, object: &Object);
 }
 
 /// What a factory made.
@@ -173,6 +176,13 @@ impl<S: Send + 'static, K: OfKind> Life for TypedLife<S, K> {
             }
             Ok(())
         })
+    }
+
+    fn forget(&self, object: &Object) {
+        let cell = object.cell().and_then(|cell| cell.downcast_ref::<Resting<S>>());
+        let state = cell.and_then(Resting::take);
+        // What the user's drop panics with ends here.
+        drop(guarded(|| drop(state)));
     }
 }
 

@@ -15,7 +15,7 @@ use crate::channel::Outbound;
 use crate::clock;
 use crate::error::{ArgumentError, Error, ErrorKind};
 use crate::execution::{Callback, CpuPool, IoPool, Offers, Overrun, Owner, Unit};
-use crate::id::{ObjectGeneration, ObjectId, ObjectRef, SpotId, TimerName};
+use crate::id::{ObjectGeneration, ObjectId, ObjectKind, ObjectRef, SpotId, TimerName};
 use crate::location::SpotRecord;
 use crate::wire::{ObjectCall, SpotTarget};
 
@@ -199,6 +199,11 @@ impl Object {
         }
     }
 
+    /// Whether it is the Entry Spot of its node.
+    pub(super) fn is_entry(self: &Arc<Self>) -> bool {
+        self.factory.parts().kind == ObjectKind::Entry
+    }
+
     /// Its ID.
     pub(super) fn seat(&self) -> Option<SpotId> {
         self.spot()?.id.spot().cloned()
@@ -378,11 +383,22 @@ impl Object {
         }
     }
 
-    /// Ends it here and now: another host has it, or it was never made. What waits is told why.
-    pub(super) fn stop_with(&self, why: Error) {
+    /// Ends it here and now: another host has it, or it was never made. What waits is told why. Its state is dropped once
+    /// no turn has it: it may hold a context, and so this.
+    pub(super) fn stop_with(self: &Arc<Self>, why: Error) {
         let kind = why.kind();
         self.state.lock().end.get_or_insert_default().why.get_or_insert(why);
         self.stop(kind);
+        let object = self.clone();
+        self.spots.runtime.spawn(async move {
+            object.drained().await;
+            object.forget();
+        });
+    }
+
+    /// Nothing of it runs any more.
+    pub(super) fn forget(&self) {
+        self.factory.life().forget(self);
     }
 
     /// The same without a reason of its own.

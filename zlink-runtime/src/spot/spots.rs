@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -19,7 +19,7 @@ use crate::clock;
 use crate::error::{Error, ErrorKind};
 use crate::execution::{CpuPool, IoPool, Timers, WorkersHandle};
 use crate::id::{Generation, MeshName, ObjectId, ObjectKind, Rid, SpotType};
-use crate::limit::ROUTE_CACHE_ROUTES;
+use crate::limit::{LIFECYCLE_JOBS, ROUTE_CACHE_ROUTES};
 use crate::location::{Authority, Blobs, HostLease, Reader, SpotRecord, nanos};
 use crate::mesh::Links;
 use crate::permit::HostPermits;
@@ -114,17 +114,35 @@ impl Home {
 }
 
 /// The Entry Spot of a node, where its Actors begin. Empty until it is made.
-#[derive(Debug, Default)]
-pub(crate) struct Lobby(OnceLock<Arc<Object>>);
+#[derive(Debug)]
+pub(crate) struct Lobby {
+    entry: OnceLock<Arc<Object>>,
+    admissions: Semaphore,
+}
+
+impl Default for Lobby {
+    fn default() -> Self {
+        // Half of what its lifecycle lane takes: the other half is for what else there is to do.
+        let admissions = Semaphore::new(LIFECYCLE_JOBS / 2);
+        let entry = OnceLock::new();
+        Self { entry, admissions }
+    }
+}
 
 impl Lobby {
     pub(super) fn get(&self) -> Option<&Arc<Object>> {
-        self.0.get()
+        self.entry.get()
     }
 
     pub(super) fn set(&self, entry: Arc<Object>) {
         // There is one.
-        let _ = self.0.set(entry);
+        let _ = self.entry.set(entry);
+    }
+
+    /// Waits until its lane has room for one more new Actor, first come, first served.
+    pub(super) async fn room(&self) -> Option<SemaphorePermit<'_>> {
+        // It is never closed.
+        self.admissions.acquire().await.ok()
     }
 }
 
@@ -237,6 +255,7 @@ impl Spots {
             // What waits for its end is answered as it is dropped.
             drop(object.end());
             object.stop(ErrorKind::ShuttingDown);
+            object.forget();
         }
         self.0.end_tasks();
     }

@@ -19,7 +19,7 @@ use zlink_runtime::location::{
 use zlink_runtime::testing::{Cluster, Faulty};
 
 use crate::kit::Provider;
-use crate::stores::Shared;
+use crate::shared::Shared;
 
 thread_local! {
     /// What the nodes of the test on this thread share, where it is not their cluster's own store.

@@ -17,6 +17,8 @@ mod kit;
 #[path = "../shared/redis.rs"]
 #[allow(dead_code, reason = "other tests kill and restart it")]
 mod server;
+#[path = "../shared/stores.rs"]
+mod shared;
 #[path = "../shared/wait.rs"]
 #[allow(dead_code, reason = "other tests wait more briefly")]
 mod wait;

@@ -60,6 +60,7 @@ impl Host {
             operation: operation(1),
             inbox: Bytes::from_static(b"first"),
             blob: None,
+            spot: None,
             limits: Limits::default(),
         }
     }
@@ -272,7 +273,7 @@ async fn no_more_are_reserved_than_there_is_room_for() {
     let host = Host::start(&store, 1).await;
     let limited = |id: &str, kind, spots, of_type| Reserve {
         limits: Limits {
-            spots: NonZeroU32::new(spots),
+            all: NonZeroU32::new(spots),
             of_type: NonZeroU32::new(of_type),
         },
         ..host.reserve(id, kind)

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::*;
 use crate::channel::caller::Caller;
 use crate::host::Host;
-use crate::id::{Generation, ObjectGeneration, SpotKind};
+use crate::id::{Generation, ObjectGeneration, ObjectKind, Space};
 use crate::location::{MemoryStore, OperationId, OwnerId, Revision, SpotState};
 use crate::testing::Cluster;
 
@@ -33,8 +33,8 @@ async fn caller(cluster: &Cluster) -> (Host, Arc<Inner>) {
 /// Of a Spot of another host, in that run of it.
 fn record(id: &str, lease: u64) -> SpotRecord {
     SpotRecord {
-        id: SpotId::new(id).unwrap(),
-        kind: SpotKind::User,
+        id: Space::Spots.id(id).unwrap(),
+        kind: ObjectKind::User,
         stable_type: SpotType::from_static("arena.room"),
         mesh: MeshName::from_static("world"),
         node: Rid::new("owner").unwrap(),
@@ -52,6 +52,7 @@ fn record(id: &str, lease: u64) -> SpotRecord {
         },
         inbox: Bytes::new(),
         blob: None,
+        spot: None,
     }
 }
 
@@ -116,7 +117,7 @@ async fn where_first_messages_went_is_forgotten_in_time() {
     let (_host, spots) = caller(&cluster).await;
     let begin = |id: &str| {
         let place = Place::new(MeshName::from_static("world"), Rid::new("owner").unwrap(), run(1));
-        let (id, stable_type) = (SpotId::new(id).unwrap(), SpotType::from_static("arena.cart"));
+        let (id, stable_type) = (Space::Spots.id(id).unwrap(), SpotType::from_static("arena.cart"));
         spots.begins_to_make(&mut spots.activating.lock(), &id, stable_type, place)
     };
     let first = begin("first").unwrap();
@@ -124,7 +125,7 @@ async fn where_first_messages_went_is_forgotten_in_time() {
         stable_type: SpotType::from_static("arena.cart"),
         mesh: None,
     };
-    let spot = |intent| SpotTo::new(SpotId::new("first").unwrap(), intent);
+    let spot = |intent| SpotTo::new(Space::Spots.id("first").unwrap(), intent);
     let (plain, intends) = (spot(None), spot(Some(intent)));
     let state = |spot: &SpotTo| {
         let now = spots.authority.reader().now();

@@ -9,7 +9,6 @@ use depot::{
     Answer, Ask, Count, CourierActor, CourierContext, CourierTurn, HandOver, Hire, Load, Parcel, YardContext, YardSpot,
     YardTurn,
 };
-use zlink_runtime::id::ActorRef;
 
 /// More than this nobody can carry.
 pub const BAGS: u32 = 20;
@@ -31,6 +30,8 @@ pub struct Yard {
 }
 
 impl YardSpot for Yard {
+    type Courier = Courier;
+
     async fn start(_context: YardContext) -> Result<Self, HandlerError> {
         Ok(Self {
             hired: 0,
@@ -42,7 +43,7 @@ impl YardSpot for Yard {
     async fn on_create_courier(
         &mut self,
         _turn: &mut YardTurn<'_>,
-        courier: ActorRef,
+        courier: &mut Courier,
         hire: Hire,
     ) -> Result<Admission<Answer>, HandlerError> {
         if hire.bags > BAGS {
@@ -51,7 +52,8 @@ impl YardSpot for Yard {
             return Ok(Admission::Rejected(Answer { text }));
         }
         self.hired += 1;
-        let text = format!("welcome, {}", courier.id);
+        courier.bags = hire.bags;
+        let text = format!("welcome, {}", courier.context.id());
         Ok(Admission::Accepted(Answer { text }))
     }
 
@@ -67,13 +69,17 @@ impl YardSpot for Yard {
 #[derive(Debug)]
 pub struct Courier {
     context: CourierContext,
+    bags: u32,
     parcels: Vec<String>,
 }
 
 impl CourierActor for Courier {
     async fn create(context: CourierContext) -> Result<Self, HandlerError> {
-        let parcels = Vec::new();
-        Ok(Self { context, parcels })
+        Ok(Self {
+            context,
+            bags: 0,
+            parcels: Vec::new(),
+        })
     }
 
     fn context(&self) -> &CourierContext {
@@ -107,6 +113,7 @@ impl CourierActor for Courier {
 impl Courier {
     fn load(&self) -> Load {
         Load {
+            bags: self.bags,
             parcels: self.parcels.clone(),
             node: self.context.node().to_string(),
         }

@@ -60,10 +60,9 @@ async fn a_courier_is_the_same_from_every_node() -> Result<(), Box<dyn std::erro
                 here.of(name).show(Ask {}).await?.parcels,
                 ["the harbour", "the station"]
             );
-            assert_eq!(
-                there.of(name).show(Ask {}).await?.parcels,
-                ["the harbour", "the station"]
-            );
+            let load = there.of(name).show(Ask {}).await?;
+            assert_eq!(load.parcels, ["the harbour", "the station"]);
+            assert_eq!(load.bags, 3, "what it was hired for");
         }
         cluster.shutdown().await?;
     }

@@ -212,6 +212,8 @@ pub type LobbyTurn<'t> = rt::SpotTurn<'t, rt::EntrySpot>;
 
 /// Where everybody begins.
 pub trait LobbySpot: rt::Sized + rt::Send + 'static {
+    /// What the Actors `player` are that its host registers.
+    type Player: PlayerActor;
     /// Makes the one of a host, at its start.
     fn start(context: LobbyContext)
     -> impl rt::Future<Output = rt::Result<Self, rt::HandlerError>> + rt::Send;
@@ -227,8 +229,8 @@ pub trait LobbySpot: rt::Sized + rt::Send + 'static {
         let _ = (turn, reason, deadline);
         async { rt::Result::Ok(()) }
     }
-    /// Admits a new Actor `player`, or rejects it.
-    fn on_create_player(&mut self, turn: &mut LobbyTurn<'_>, actor: rt::ActorRef, request: EnterRoom)
+    /// Admits a new Actor `player`, which nobody can find yet, or rejects it.
+    fn on_create_player(&mut self, turn: &mut LobbyTurn<'_>, actor: &mut Self::Player, request: EnterRoom)
     -> impl rt::Future<Output = rt::Result<rt::Admission<()>, rt::HandlerError>> + rt::Send;
     /// Finds a room by its name.
     fn lookup(&mut self, turn: &mut LobbyTurn<'_>, request: Lookup)
@@ -763,7 +765,7 @@ pub type PlayerYieldTurn<'t, A> = rt::ActorYieldTurn<'t, A>;
 
 /// Who plays.
 pub trait PlayerActor: rt::Sized + rt::Send + 'static {
-    /// Makes one. It may run again for one Actor; what its creation asks for, the Entry Spot that admits it is told.
+    /// Makes one, wherever it comes to live; what its creation asks for is told to it by the Entry Spot that admits it.
     fn create(context: PlayerContext)
     -> impl rt::Future<Output = rt::Result<Self, rt::HandlerError>> + rt::Send;
     /// The context that it was made with, which it keeps.

@@ -104,6 +104,10 @@ pub type YardTurn<'t> = rt::SpotTurn<'t, rt::EntrySpot>;
 
 /// Where couriers and inspectors begin, one per node.
 pub trait YardSpot: rt::Sized + rt::Send + 'static {
+    /// What the Actors `courier` are that its host registers.
+    type Courier: CourierActor;
+    /// What the Actors `inspector` are that its host registers.
+    type Inspector: InspectorActor;
     /// Makes the one of a host, at its start.
     fn start(context: YardContext)
     -> impl rt::Future<Output = rt::Result<Self, rt::HandlerError>> + rt::Send;
@@ -120,10 +124,10 @@ pub trait YardSpot: rt::Sized + rt::Send + 'static {
         async { rt::Result::Ok(()) }
     }
     /// Hires a courier.
-    fn on_create_courier(&mut self, turn: &mut YardTurn<'_>, actor: rt::ActorRef, request: Hire)
+    fn on_create_courier(&mut self, turn: &mut YardTurn<'_>, actor: &mut Self::Courier, request: Hire)
     -> impl rt::Future<Output = rt::Result<rt::Admission<Badge>, rt::HandlerError>> + rt::Send;
-    /// Admits a new Actor `inspector`, or rejects it.
-    fn on_create_inspector(&mut self, turn: &mut YardTurn<'_>, actor: rt::ActorRef, request: Hire)
+    /// Admits a new Actor `inspector`, which nobody can find yet, or rejects it.
+    fn on_create_inspector(&mut self, turn: &mut YardTurn<'_>, actor: &mut Self::Inspector, request: Hire)
     -> impl rt::Future<Output = rt::Result<rt::Admission<()>, rt::HandlerError>> + rt::Send;
     /// Handles `depot.yard.on_create_courier`.
     fn on_create_courier_2(&mut self, turn: &mut YardTurn<'_>, request: Ask)
@@ -447,7 +451,7 @@ pub type CourierYieldTurn<'t, A> = rt::ActorYieldTurn<'t, A>;
 ///
 /// What it carries moves along.
 pub trait CourierActor: rt::Sized + rt::Send + 'static {
-    /// Makes one. It may run again for one Actor; what its creation asks for, the Entry Spot that admits it is told.
+    /// Makes one, wherever it comes to live; what its creation asks for is told to it by the Entry Spot that admits it.
     fn create(context: CourierContext)
     -> impl rt::Future<Output = rt::Result<Self, rt::HandlerError>> + rt::Send;
     /// The context that it was made with, which it keeps.
@@ -567,7 +571,7 @@ pub type InspectorTurn<'t> = rt::ActorTurn<'t>;
 
 /// What the Actors `inspector` do; [`inspector_actor`] registers them.
 pub trait InspectorActor: rt::Sized + rt::Send + 'static {
-    /// Makes one. It may run again for one Actor; what its creation asks for, the Entry Spot that admits it is told.
+    /// Makes one, wherever it comes to live; what its creation asks for is told to it by the Entry Spot that admits it.
     fn create(context: InspectorContext)
     -> impl rt::Future<Output = rt::Result<Self, rt::HandlerError>> + rt::Send;
     /// The context that it was made with, which it keeps.

@@ -5150,6 +5150,18 @@ pub type TypeTurn<'t> = rt::SpotTurn<'t, rt::EntrySpot>;
 
 /// What the Spots `type` do; [`type_spot`] registers them.
 pub trait TypeSpot: rt::Sized + rt::Send + 'static {
+    /// What the Actors `Self` are that its host registers.
+    type Self_: SelfActor;
+    /// What the Actors `type` are that its host registers.
+    type Type: TypeActor;
+    /// What the Actors `result` are that its host registers.
+    type Result: ResultActor;
+    /// What the Actors `foo_bar` are that its host registers.
+    type FooBar_2: FooBar_2Actor;
+    /// What the Actors `fooBar` are that its host registers.
+    type FooBar: FooBarActor;
+    /// What the Actors `on_create` are that its host registers.
+    type OnCreate: OnCreateActor;
     /// Makes the one of a host, at its start.
     fn start(context: TypeContext)
     -> impl rt::Future<Output = rt::Result<Self, rt::HandlerError>> + rt::Send;
@@ -5165,23 +5177,23 @@ pub trait TypeSpot: rt::Sized + rt::Send + 'static {
         let _ = (turn, reason, deadline);
         async { rt::Result::Ok(()) }
     }
-    /// Admits a new Actor `Self`, or rejects it.
-    fn on_create_self(&mut self, turn: &mut TypeTurn<'_>, actor: rt::ActorRef, request: Self_)
+    /// Admits a new Actor `Self`, which nobody can find yet, or rejects it.
+    fn on_create_self(&mut self, turn: &mut TypeTurn<'_>, actor: &mut Self::Self_, request: Self_)
     -> impl rt::Future<Output = rt::Result<rt::Admission<super::crate_::Result>, rt::HandlerError>> + rt::Send;
-    /// Admits a new Actor `type`, or rejects it.
-    fn on_create_type(&mut self, turn: &mut TypeTurn<'_>, actor: rt::ActorRef, request: Result)
+    /// Admits a new Actor `type`, which nobody can find yet, or rejects it.
+    fn on_create_type(&mut self, turn: &mut TypeTurn<'_>, actor: &mut Self::Type, request: Result)
     -> impl rt::Future<Output = rt::Result<rt::Admission<()>, rt::HandlerError>> + rt::Send;
-    /// Admits a new Actor `result`, or rejects it.
-    fn on_create_result(&mut self, turn: &mut TypeTurn<'_>, actor: rt::ActorRef, request: Result)
+    /// Admits a new Actor `result`, which nobody can find yet, or rejects it.
+    fn on_create_result(&mut self, turn: &mut TypeTurn<'_>, actor: &mut Self::Result, request: Result)
     -> impl rt::Future<Output = rt::Result<rt::Admission<Result>, rt::HandlerError>> + rt::Send;
-    /// Admits a new Actor `foo_bar`, or rejects it.
-    fn on_create_foo_bar(&mut self, turn: &mut TypeTurn<'_>, actor: rt::ActorRef, request: Box)
+    /// Admits a new Actor `foo_bar`, which nobody can find yet, or rejects it.
+    fn on_create_foo_bar(&mut self, turn: &mut TypeTurn<'_>, actor: &mut Self::FooBar_2, request: Box)
     -> impl rt::Future<Output = rt::Result<rt::Admission<()>, rt::HandlerError>> + rt::Send;
-    /// Admits a new Actor `fooBar`, or rejects it.
-    fn on_create_foo_bar_2(&mut self, turn: &mut TypeTurn<'_>, actor: rt::ActorRef, request: Box)
+    /// Admits a new Actor `fooBar`, which nobody can find yet, or rejects it.
+    fn on_create_foo_bar_2(&mut self, turn: &mut TypeTurn<'_>, actor: &mut Self::FooBar, request: Box)
     -> impl rt::Future<Output = rt::Result<rt::Admission<()>, rt::HandlerError>> + rt::Send;
-    /// Admits a new Actor `on_create`, or rejects it.
-    fn on_create_on_create(&mut self, turn: &mut TypeTurn<'_>, actor: rt::ActorRef, request: Box)
+    /// Admits a new Actor `on_create`, which nobody can find yet, or rejects it.
+    fn on_create_on_create(&mut self, turn: &mut TypeTurn<'_>, actor: &mut Self::OnCreate, request: Box)
     -> impl rt::Future<Output = rt::Result<rt::Admission<()>, rt::HandlerError>> + rt::Send;
     /// Handles `obstacles.type.start`.
     fn start_2(&mut self, turn: &mut TypeTurn<'_>, message: Vec)
@@ -7828,7 +7840,7 @@ pub type SelfYieldTurn_2<'t, A> = rt::ActorYieldTurn<'t, A>;
 
 /// What the Actors `Self` do; [`self_actor`] registers them.
 pub trait SelfActor: rt::Sized + rt::Send + 'static {
-    /// Makes one. It may run again for one Actor; what its creation asks for, the Entry Spot that admits it is told.
+    /// Makes one, wherever it comes to live; what its creation asks for is told to it by the Entry Spot that admits it.
     fn create(context: SelfContext_2)
     -> impl rt::Future<Output = rt::Result<Self, rt::HandlerError>> + rt::Send;
     /// The context that it was made with, which it keeps.
@@ -8100,7 +8112,7 @@ pub type TypeTurn_2<'t> = rt::ActorTurn<'t>;
 
 /// What the Actors `type` do; [`type_actor`] registers them.
 pub trait TypeActor: rt::Sized + rt::Send + 'static {
-    /// Makes one. It may run again for one Actor; what its creation asks for, the Entry Spot that admits it is told.
+    /// Makes one, wherever it comes to live; what its creation asks for is told to it by the Entry Spot that admits it.
     fn create(context: TypeContext_2)
     -> impl rt::Future<Output = rt::Result<Self, rt::HandlerError>> + rt::Send;
     /// The context that it was made with, which it keeps.
@@ -8178,7 +8190,7 @@ pub type ResultTurn_2<'t> = rt::ActorTurn<'t>;
 
 /// Has the name of a Spot and of a message.
 pub trait ResultActor: rt::Sized + rt::Send + 'static {
-    /// Makes one. It may run again for one Actor; what its creation asks for, the Entry Spot that admits it is told.
+    /// Makes one, wherever it comes to live; what its creation asks for is told to it by the Entry Spot that admits it.
     fn create(context: ResultContext_2)
     -> impl rt::Future<Output = rt::Result<Self, rt::HandlerError>> + rt::Send;
     /// The context that it was made with, which it keeps.
@@ -8257,7 +8269,7 @@ pub type FooBar_2Turn_2<'t> = rt::ActorTurn<'t>;
 
 /// What the Actors `foo_bar` do; [`foo_bar_actor`] registers them.
 pub trait FooBar_2Actor: rt::Sized + rt::Send + 'static {
-    /// Makes one. It may run again for one Actor; what its creation asks for, the Entry Spot that admits it is told.
+    /// Makes one, wherever it comes to live; what its creation asks for is told to it by the Entry Spot that admits it.
     fn create(context: FooBar_2Context_2)
     -> impl rt::Future<Output = rt::Result<Self, rt::HandlerError>> + rt::Send;
     /// The context that it was made with, which it keeps.
@@ -8332,7 +8344,7 @@ pub type FooBarTurn_2<'t> = rt::ActorTurn<'t>;
 
 /// What the Actors `fooBar` do; [`foo_bar_2_actor`] registers them.
 pub trait FooBarActor: rt::Sized + rt::Send + 'static {
-    /// Makes one. It may run again for one Actor; what its creation asks for, the Entry Spot that admits it is told.
+    /// Makes one, wherever it comes to live; what its creation asks for is told to it by the Entry Spot that admits it.
     fn create(context: FooBarContext_2)
     -> impl rt::Future<Output = rt::Result<Self, rt::HandlerError>> + rt::Send;
     /// The context that it was made with, which it keeps.
@@ -8412,7 +8424,7 @@ pub type OnCreateTurn<'t> = rt::ActorTurn<'t>;
 
 /// What the Actors `on_create` do; [`on_create_actor`] registers them.
 pub trait OnCreateActor: rt::Sized + rt::Send + 'static {
-    /// Makes one. It may run again for one Actor; what its creation asks for, the Entry Spot that admits it is told.
+    /// Makes one, wherever it comes to live; what its creation asks for is told to it by the Entry Spot that admits it.
     fn create(context: OnCreateContext)
     -> impl rt::Future<Output = rt::Result<Self, rt::HandlerError>> + rt::Send;
     /// The context that it was made with, which it keeps.

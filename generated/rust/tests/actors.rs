@@ -7,7 +7,6 @@ use zlink_generated::depot::{
     INSPECTOR, InspectorActor, InspectorContext, InspectorTurn, Parcel, Status, YardContext, YardSpot, YardTurn,
     courier_actor, courier_actors, inspector_actor, inspector_actors, yard_spot,
 };
-use zlink_runtime::id::ActorRef;
 use zlink_runtime::prelude::*;
 use zlink_runtime::testing::Cluster;
 use zlink_runtime::{ActorCreated, Admission, HostBuilder, Tick};
@@ -15,6 +14,9 @@ use zlink_runtime::{ActorCreated, Admission, HostBuilder, Tick};
 struct Yard;
 
 impl YardSpot for Yard {
+    type Courier = Courier;
+    type Inspector = Inspector;
+
     async fn start(_: YardContext) -> Result<Self, HandlerError> {
         Ok(Yard)
     }
@@ -22,10 +24,11 @@ impl YardSpot for Yard {
     async fn on_create_courier(
         &mut self,
         _: &mut YardTurn<'_>,
-        courier: ActorRef,
+        courier: &mut Courier,
         hire: Hire,
     ) -> Result<Admission<Badge>, HandlerError> {
-        let reason = format!("{} as {}", hire.name, courier.id);
+        let reason = format!("{} as {}", hire.name, courier.context.id());
+        courier.did.push(format!("hired as {}", hire.name));
         if hire.name == "nobody" {
             return Ok(Admission::Rejected(Badge { number: 0, reason }));
         }
@@ -35,7 +38,7 @@ impl YardSpot for Yard {
     async fn on_create_inspector(
         &mut self,
         _: &mut YardTurn<'_>,
-        _: ActorRef,
+        _: &mut Inspector,
         hire: Hire,
     ) -> Result<Admission<()>, HandlerError> {
         Ok(match hire.name.as_str() {
@@ -192,12 +195,19 @@ async fn each_callback_is_reached_by_its_client() -> Result<(), Box<dyn std::err
         one.carry(Parcel { to, grams: 1 }).await?;
         one.report(Ask {}).await?;
         let planned = one.plan(Ask {}).await?;
-        assert_eq!(planned.name, "c-2: ", "another courier was asked");
+        assert_eq!(planned.name, "c-2: hired as Ada", "another courier was asked");
         assert_eq!(one.create_2(Ask {}).await?, status("a method of the courier", 2));
         cluster.advance(Duration::from_secs(100)).await;
         let told = one.status(Ask {}).await?;
-        let did = "carry the harbour, depot.courier.tell, plan (refused: true), tick rest, tick of a yielding timer";
-        assert_eq!(told.name, format!("c-1: {did}"));
+        let did = [
+            "hired as Ada",
+            "carry the harbour",
+            "depot.courier.tell",
+            "plan (refused: true)",
+            "tick rest",
+            "tick of a yielding timer",
+        ];
+        assert_eq!(told.name, format!("c-1: {}", did.join(", ")));
         assert!(told.spot.is_some(), "it is in the yard of its node");
         cluster.shutdown().await?;
     }

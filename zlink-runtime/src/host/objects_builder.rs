@@ -198,11 +198,15 @@ impl ObjectServerBuilder {
             for problem in factory.inner().problems() {
                 mistakes.add(place, format!("the Actor {name} {problem}"));
             }
-            let decides = |entry: &SpotFactory| entry.creates(factory.inner().stable_type());
-            if !self.entries.iter().any(decides) {
-                let text = format!("has Actors of the type {name}, and no Entry Spot that decides about them");
-                mistakes.add(place, text);
-            }
+            let mut entries = self.entries.iter();
+            let text = match entries.find_map(|entry| entry.creates(factory.inner().stable_type())) {
+                Some(decides) if decides == factory.inner().makes() => continue,
+                Some(_) => {
+                    format!("makes Actors of the type {name} as another Rust type than its Entry Spot decides about")
+                }
+                None => format!("has Actors of the type {name}, and no Entry Spot that decides about them"),
+            };
+            mistakes.add(place, text);
         }
         let capacities = self.actor_capacities.iter().map(|(name, actors)| (Some(name), *actors));
         for (name, actors) in capacities.chain([(None, self.actor_capacity)]) {

@@ -1,8 +1,9 @@
-//! How a Spot decides about Actors: a new one is made first, and then the Entry Spot of its node admits or rejects it, as a
-//! turn of the Spot's own lifecycle lane.
+//! How a Spot decides about Actors: a new one is made first, and then lent to the Entry Spot of its node, which tells it what it
+//! was asked for with and admits or rejects it, as a turn of the Spot's own lifecycle lane.
 //!
 //! It must not know who asked for the Actor, nor what it does.
 
+use std::any::{Any, TypeId};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use tokio::sync::oneshot;
 
 use crate::error::{Error, ErrorKind, HandlerError};
 use crate::execution::{Ended, Scope, StateTurn, States, YieldTurn};
-use crate::id::{ActorRef, ActorType, ObjectRef, SpotType};
+use crate::id::{ActorType, SpotType};
 use crate::transport::BoxFuture;
 
 use super::factory::{Begun, MakeError, SpotFactoryBuilder};
@@ -21,37 +22,40 @@ use super::object::Object;
 use super::turn::{ObjectContext, ObjectTurn, TurnCore};
 use super::value::{Admission, Payload};
 
-/// A callback that admits Actors, by its path: `<S as LobbySpot>::on_create_player`.
-pub trait SpotAdmits<'a, S, K, Q>: Copy + Send + Sync + 'static {
+/// A callback that admits Actors, states `A`, by its path: `<S as LobbySpot>::on_create_player`.
+pub trait SpotAdmits<'a, S, K, A, Q>: Copy + Send + Sync + 'static {
     /// What it answers, be it yes or no.
     type Reply;
     /// The callback at work.
     type Running: Future<Output = Result<Admission<Self::Reply>, HandlerError>> + Send;
 
     #[doc(hidden)]
-    fn call(self, spot: &'a mut S, turn: &'a mut ObjectTurn<'a, K>, actor: ActorRef, request: Q) -> Self::Running;
+    fn call(self, spot: &'a mut S, turn: &'a mut ObjectTurn<'a, K>, actor: &'a mut A, request: Q) -> Self::Running;
 }
 
-impl<'a, S: 'a, K: 'a, Q, R, F, Fut> SpotAdmits<'a, S, K, Q> for F
+impl<'a, S: 'a, K: 'a, A: 'a, Q, R, F, Fut> SpotAdmits<'a, S, K, A, Q> for F
 where
-    F: Fn(&'a mut S, &'a mut ObjectTurn<'a, K>, ActorRef, Q) -> Fut + Copy + Send + Sync + 'static,
+    F: Fn(&'a mut S, &'a mut ObjectTurn<'a, K>, &'a mut A, Q) -> Fut + Copy + Send + Sync + 'static,
     Fut: Future<Output = Result<Admission<R>, HandlerError>> + Send,
 {
     type Reply = R;
     type Running = Fut;
 
-    fn call(self, spot: &'a mut S, turn: &'a mut ObjectTurn<'a, K>, actor: ActorRef, request: Q) -> Fut {
+    fn call(self, spot: &'a mut S, turn: &'a mut ObjectTurn<'a, K>, actor: &'a mut A, request: Q) -> Fut {
         self(spot, turn, actor, request)
     }
 }
 
-/// Whether an Actor was admitted, and the encoded reply.
-type Answer = Result<(bool, Vec<u8>), MakeError>;
+/// An Actor that nobody can find yet, of a type that its factory and its Entry Spot know.
+type Staging = Box<dyn Any + Send>;
+
+/// The Actor if it was admitted, and the encoded reply.
+type Answer = Result<(Option<Staging>, Vec<u8>), MakeError>;
 
 /// An Actor that waits for admission. Dropped without a decision, it was not admitted.
 pub(super) struct Admitting {
     by: Arc<dyn Admits>,
-    actor: ActorRef,
+    actor: Staging,
     request: Vec<u8>,
     answer: oneshot::Sender<Answer>,
 }
@@ -66,19 +70,27 @@ impl Admitting {
 
 /// A callback whose types are known inside only.
 pub(super) trait Admits: Send + Sync {
+    /// The type of the Actors that it decides about.
+    fn of(&self) -> TypeId;
+
     fn start(&self, core: TurnCore, scope: Scope, admitting: Admitting) -> Option<StateTurn>;
 }
 
-struct Typed<F, S, K, Q>(F, PhantomData<fn(Q) -> (S, K)>);
+struct Typed<F, S, K, A, Q>(F, PhantomData<fn(A, Q) -> (S, K)>);
 
-impl<F, S, K, Q, R> Admits for Typed<F, S, K, Q>
+impl<F, S, K, A, Q, R> Admits for Typed<F, S, K, A, Q>
 where
     S: Send + 'static,
     K: OfKind,
+    A: Send + 'static,
     Q: Payload,
     R: Payload,
-    F: for<'a> SpotAdmits<'a, S, K, Q, Reply = R>,
+    F: for<'a> SpotAdmits<'a, S, K, A, Q, Reply = R>,
 {
+    fn of(&self) -> TypeId {
+        TypeId::of::<A>()
+    }
+
     fn start(&self, core: TurnCore, scope: Scope, admitting: Admitting) -> Option<StateTurn> {
         States::<S>::cell(&core)?;
         let Admitting {
@@ -86,14 +98,18 @@ where
         } = admitting;
         let call = self.0;
         let work = async move |turn: &mut YieldTurn<'_, S>, core: &TurnCore| {
-            let decided = match Q::from_bytes(&request) {
-                Ok(request) => {
+            let decided = match (Q::from_bytes(&request), actor.downcast::<A>()) {
+                (Ok(request), Ok(mut actor)) => {
                     turn.hold().await;
                     let mut told = ObjectTurn::<K>::new(core);
-                    let decided = call.call(turn.state(), &mut told, actor, request).await;
-                    decided.map_err(MakeError::Failed).and_then(encoded)
+                    let decided = call.call(turn.state(), &mut told, &mut *actor, request).await;
+                    decided
+                        .map_err(MakeError::Failed)
+                        .and_then(|admission| encoded(actor, admission))
                 }
-                Err(error) => Err(MakeError::Request(error.to_string())),
+                (Err(error), _) => Err(MakeError::Request(error.to_string())),
+                // Start has compared the types.
+                (_, Err(_)) => Err(MakeError::Failed(HandlerError::new("the Actor is of another type"))),
             };
             // Nobody waits for it any more where the host stops.
             let _ = answer.send(decided);
@@ -103,24 +119,25 @@ where
     }
 }
 
-fn encoded<R: Payload>(admission: Admission<R>) -> Answer {
-    let (admitted, reply) = match admission {
-        Admission::Accepted(reply) => (true, reply),
-        Admission::Rejected(reply) => (false, reply),
+fn encoded<R: Payload>(actor: Staging, admission: Admission<R>) -> Answer {
+    let (actor, reply) = match admission {
+        Admission::Accepted(reply) => (Some(actor), reply),
+        Admission::Rejected(reply) => (None, reply),
     };
     let reply = reply.to_bytes().map_err(|error| MakeError::Reply(error.to_string()))?;
-    Ok((admitted, reply))
+    Ok((actor, reply))
 }
 
 impl<S: Send + 'static> SpotFactoryBuilder<S, EntrySpot> {
     /// Decides about new Actors of that type, each before anybody can find it.
-    pub fn creates<Q, R, F>(mut self, actor: ActorType, call: F) -> Self
+    pub fn creates<A, Q, R, F>(mut self, actor: ActorType, call: F) -> Self
     where
+        A: Send + 'static,
         Q: Payload,
         R: Payload,
-        F: for<'a> SpotAdmits<'a, S, EntrySpot, Q, Reply = R>,
+        F: for<'a> SpotAdmits<'a, S, EntrySpot, A, Q, Reply = R>,
     {
-        let by = Arc::new(Typed::<F, S, EntrySpot, Q>(call, PhantomData));
+        let by = Arc::new(Typed::<F, S, EntrySpot, A, Q>(call, PhantomData));
         let parts = self.parts_mut();
         if parts.creates.insert(actor.stable(), by).is_some() {
             parts
@@ -147,15 +164,17 @@ where
                 let text = "the Actor shows another context than it was given";
                 return Err(MakeError::Failed(HandlerError::new(text)));
             }
-            let (admitted, reply) = admit(&object, request).await?;
-            Ok((admitted.then_some(state), reply))
+            let (admitted, reply) = admit(&object, Box::new(state), request).await?;
+            // It comes back as the very one that was lent.
+            let state = admitted.and_then(|actor| actor.downcast().ok());
+            Ok((state.map(|state| *state), reply))
         })
     };
     SpotFactoryBuilder::new(stable_type, Box::new(begin))
 }
 
 /// Asks the Spot that an Actor is to begin in.
-fn admit(actor: &Arc<Object>, request: Vec<u8>) -> BoxFuture<'static, Answer> {
+fn admit(actor: &Arc<Object>, state: Staging, request: Vec<u8>) -> BoxFuture<'static, Answer> {
     let actor = actor.clone();
     Box::pin(async move {
         let refused = |kind, text: &str| MakeError::Refused(Error::not_executed(kind, text));
@@ -164,7 +183,7 @@ fn admit(actor: &Arc<Object>, request: Vec<u8>) -> BoxFuture<'static, Answer> {
             let by = spot.factory.parts().creates.get(stable_type)?;
             Some((spot, by.clone()))
         });
-        let (Some((spot, by)), ObjectRef::Actor(reference)) = (by, actor.reference()) else {
+        let Some((spot, by)) = by else {
             let text = "the Entry Spot of the node decides about no Actors of the type";
             return Err(refused(ErrorKind::NotFound, text));
         };
@@ -172,7 +191,7 @@ fn admit(actor: &Arc<Object>, request: Vec<u8>) -> BoxFuture<'static, Answer> {
         let (answer, decided) = oneshot::channel();
         let admitting = Admitting {
             by,
-            actor: reference.clone(),
+            actor: state,
             request,
             answer,
         };
@@ -191,6 +210,6 @@ fn admit(actor: &Arc<Object>, request: Vec<u8>) -> BoxFuture<'static, Answer> {
 
 impl fmt::Debug for Admitting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Admitting({})", self.actor.id)
+        f.write_str("Admitting")
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! It must not know where a Spot lives or how its turns are run.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
@@ -81,6 +81,9 @@ pub(super) struct Subscription {
 
 /// The begin and the end of a Spot, with its type known inside only.
 pub(super) trait Life: Send + Sync {
+    /// The type of the state.
+    fn makes(&self) -> TypeId;
+
     /// Makes it and initialises it.
     fn make(&self, object: Arc<Object>, request: Vec<u8>) -> BoxFuture<'static, Result<Made, MakeError>>;
 
@@ -139,6 +142,10 @@ struct TypedLife<S, K> {
 }
 
 impl<S: Send + 'static, K: OfKind> Life for TypedLife<S, K> {
+    fn makes(&self) -> TypeId {
+        TypeId::of::<S>()
+    }
+
     fn make(&self, object: Arc<Object>, request: Vec<u8>) -> BoxFuture<'static, Result<Made, MakeError>> {
         let begun = (self.begin)(object.clone(), request);
         let initialize = self.initialize.clone();
@@ -228,9 +235,14 @@ impl SpotFactory {
         self.0.parts.wrong.iter().map(String::as_str)
     }
 
-    /// Of an Entry Spot, whether it decides about new Actors of that type.
-    pub(crate) fn creates(&self, actor: &SpotType) -> bool {
-        self.0.parts.creates.contains_key(actor)
+    /// Of an Entry Spot, which Rust type the Actors of a type have that it decides about.
+    pub(crate) fn creates(&self, actor: &SpotType) -> Option<TypeId> {
+        self.0.parts.creates.get(actor).map(|by| by.of())
+    }
+
+    /// The Rust type of what it makes.
+    pub(crate) fn makes(&self) -> TypeId {
+        self.0.life.makes()
     }
 
     /// The channels that it subscribes to.

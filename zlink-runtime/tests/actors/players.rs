@@ -205,9 +205,10 @@ impl Hall {
     pub async fn on_create_player(
         &mut self,
         turn: &mut HallTurn<'_>,
-        player: ActorRef,
+        player: &mut Player,
         request: Line,
     ) -> Result<Admission<Line>, HandlerError> {
+        let player = player.context.reference().clone();
         let generation = player.generation.get();
         let short = request.text.get(..20).unwrap_or(&request.text);
         self.world

@@ -46,6 +46,13 @@ async fn actors_need_an_entry_spot_that_decides_about_them() -> Tested {
     assert!(none.contains("no Entry Spot that decides about them"), "{none}");
     let other = mistakes(|objects| objects.entry(hall_builder().build()).actor(player_actor())).await;
     assert!(other.contains("no Entry Spot that decides about them"), "{other}");
+    let strange = mistakes(|objects| {
+        // It takes itself for a player.
+        let hall = hall_builder().creates(PLAYER, admits_a_hall);
+        objects.entry(hall.build()).actor(player_actor())
+    })
+    .await;
+    assert!(strange.contains("another Rust type"), "{strange}");
     let twice = mistakes(|objects| {
         let hall = hall_builder().creates(PLAYER, Hall::on_create_player);
         objects.entry(hall.creates(PLAYER, Hall::on_create_player).build())
@@ -65,4 +72,13 @@ async fn actors_need_an_entry_spot_that_decides_about_them() -> Tested {
     );
     assert!(capacity.contains("at most 2147483647"), "{capacity}");
     Ok(())
+}
+
+async fn admits_a_hall(
+    _: &mut Hall,
+    _: &mut HallTurn<'_>,
+    _: &mut Hall,
+    _: Line,
+) -> Result<Admission<()>, HandlerError> {
+    Ok(Admission::Accepted(()))
 }

@@ -114,7 +114,7 @@ impl<'c> Context<'c> {
         self.text
             .line(format_args!("pub trait {handler}: rt::Sized + rt::Send + 'static {{"));
         self.text.line(
-            "/// Makes one. It may run again for one Actor; what its creation asks for, the Entry Spot that admits it is told.",
+            "/// Makes one, wherever it comes to live; what its creation asks for is told to it by the Entry Spot that admits it.",
         );
         self.text.line(format_args!("fn create(context: {context})"));
         self.text.line(format_args!("-> {};", future("Self")));

@@ -29,18 +29,31 @@ impl<'a> Context<'a> {
             .collect()
     }
 
+    /// The types of its trait.
+    pub(super) fn types_of_members(&mut self, spot: &Spot) {
+        if let SpotKind::Entry = spot.kind {
+            for (actor, ActorNames { state, handler, .. }) in self.members(spot) {
+                let name = &actor.name;
+                self.text.line(format_args!(
+                    "/// What the Actors `{name}` are that its host registers."
+                ));
+                self.text.line(format_args!("type {state}: {handler};"));
+            }
+        }
+    }
+
     /// The methods of its trait.
     pub(super) fn membership(&mut self, spot: &Spot, names: &SpotNames) {
-        for (actor, of_actor) in self.members(spot) {
-            if let SpotKind::Entry = spot.kind {
-                let Admission { doc, request, .. } = &actor.create;
-                let request = self.path(&Type::Message(*request));
+        if let SpotKind::Entry = spot.kind {
+            for (actor, ActorNames { part, state, .. }) in self.members(spot) {
+                let request = self.path(&Type::Message(actor.create.request));
                 let output = format!("rt::Admission<{}>", self.reply(&actor.create));
-                let otherwise = format_args!("Admits a new Actor `{}`, or rejects it.", actor.name);
-                doc::lines(self.text, doc, otherwise);
-                let (ident, turn) = (on_create(&of_actor.part), &names.turn);
+                let name = &actor.name;
+                let otherwise = format_args!("Admits a new Actor `{name}`, which nobody can find yet, or rejects it.");
+                doc::lines(self.text, &actor.create.doc, otherwise);
+                let (ident, turn) = (on_create(part), &names.turn);
                 self.text.line(format_args!(
-                    "fn {ident}(&mut self, turn: &mut {turn}<'_>, actor: rt::ActorRef, request: {request})"
+                    "fn {ident}(&mut self, turn: &mut {turn}<'_>, actor: &mut Self::{state}, request: {request})"
                 ));
                 self.text.line(format_args!("-> {};", future(&output)));
             }

@@ -114,6 +114,7 @@ impl Context<'_> {
         doc::lines(self.text, &it.doc, otherwise);
         self.text
             .line(format_args!("pub trait {handler}: rt::Sized + rt::Send + 'static {{"));
+        self.types_of_members(it);
         self.beginning(parts);
         self.lifecycle(parts);
         let turns = Turns {

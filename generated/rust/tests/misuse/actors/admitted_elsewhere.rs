@@ -2,7 +2,7 @@
 
 use zlink_generated::depot::{Hire, ShelfSpot, ShelfTurn, TourSpot, TourTurn};
 use zlink_runtime::prelude::*;
-use zlink_runtime::rt::{ActorRef, Admission};
+use zlink_runtime::rt::Admission;
 
 fn registers<F>(user: zlink_runtime::rt::SpotFactoryBuilder<(), zlink_runtime::rt::UserSpot>, admits: F) {
     user.creates(zlink_generated::depot::COURIER, admits);
@@ -14,7 +14,7 @@ impl ShelfSpot for Shelf {
     async fn on_create_courier(
         &mut self,
         _: &mut ShelfTurn<'_>,
-        _: ActorRef,
+        _: &mut (),
         _: Hire,
     ) -> Result<Admission<()>, HandlerError> {
         Ok(Admission::Accepted(()))
@@ -27,7 +27,7 @@ impl TourSpot for Tour {
     async fn on_create_courier(
         &mut self,
         _: &mut TourTurn<'_>,
-        _: ActorRef,
+        _: &mut (),
         _: Hire,
     ) -> Result<Admission<()>, HandlerError> {
         Ok(Admission::Accepted(()))

@@ -8,6 +8,8 @@ use crate::name::{Scope, assign, camel, snake, upper};
 pub(in super::super) struct ActorNames {
     /// Its name within the names of callbacks: `on_joined_player`.
     pub(in super::super) part: String,
+    /// What a Spot that admits it calls the type of one.
+    pub(in super::super) state: String,
     /// The trait that its Actors implement.
     pub(in super::super) handler: String,
     pub(in super::super) context: String,
@@ -55,6 +57,7 @@ pub(super) fn actors(namespace: &Namespace, scope: &mut Scope, constants: &[&str
                 make_factory: rust_ident(&format!("{snake}_actor")),
                 make_manager: rust_ident(&format!("{snake}_actors")),
                 part: snake,
+                state: rust_ident(&camel),
             }
         })
         .collect()

@@ -315,7 +315,7 @@ impl Inner {
         };
         let object = match kind {
             ObjectKind::Actor => match home.lobby.get() {
-                Some(entry) => Object::member(entry, factory.clone(), id),
+                Some(entry) => Object::member(&entry, factory.clone(), id),
                 None => None,
             },
             _ => Some(Object::new(self.clone(), home.clone(), factory.clone(), id)),
@@ -543,7 +543,7 @@ impl Spots {
                 return Err(format!("the Entry Spot of mesh {:?}: {problem}", home.mesh.as_str()));
             }
             home.links.set_entry(id);
-            home.lobby.set(object);
+            home.lobby.set(&object);
         }
         Ok(())
     }

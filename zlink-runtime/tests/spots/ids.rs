@@ -10,7 +10,8 @@ use zlink_runtime::prelude::*;
 use zlink_runtime::rt::{Created, SpotCreated, SpotRef, Tick};
 
 use crate::kit::{Failure, Tested, World};
-use crate::stores::{Hosts, Shared, kind, soon};
+use crate::store::Shared;
+use crate::stores::{Hosts, kind, soon};
 
 /// What a store, its script or its statement might take for something else.
 const AWKWARD: [&str; 20] = [

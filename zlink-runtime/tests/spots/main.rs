@@ -17,6 +17,10 @@ mod kit;
 #[path = "../shared/redis.rs"]
 #[allow(dead_code, reason = "other tests kill and restart it")]
 mod server;
+#[path = "../shared/far.rs"]
+mod shared_far;
+#[path = "../shared/store.rs"]
+mod store;
 #[path = "../shared/wait.rs"]
 #[allow(dead_code, reason = "other tests wait more briefly")]
 mod wait;
@@ -41,6 +45,7 @@ mod own;
 mod placement;
 mod pressure;
 mod races;
+mod registration;
 mod resent;
 mod routes;
 mod stores;

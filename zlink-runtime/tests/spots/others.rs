@@ -138,21 +138,23 @@ async fn the_timer_of_a_wide_room_waits_for_its_state() -> Tested {
 /// REQ: SP-132, SP-130
 #[tokio::test(start_paused = true)]
 async fn late_ticks_are_left_out_made_up_for_or_moved_back() -> Tested {
-    for (how, expected) in [
-        ("skip", "[(1, 1, 0), (2, 2, 0), (3, 6, 3), (4, 7, 0)]"),
-        ("catch up", "[(1, 1, 0), (2, 2, 0), (3, 5, 2), (4, 6, 0), (5, 7, 0)]"),
-        ("delay", "[(1, 1, 0), (2, 2, 0), (3, 3, 0)]"),
-    ] {
-        let (cluster, world, host) = placed(Placement::Local, 67).await?;
-        let (one, _) = room(&host, "one", "x").await?;
-        look(&one, &format!("overrun {how}")).await?;
-        cluster.advance(Duration::from_millis(1_500)).await;
-        one.say(text("gate")).await?;
-        cluster.advance(Duration::from_secs(5)).await;
-        world.open(1);
-        cluster.advance(Duration::from_millis(700)).await;
-        assert_eq!(look(&one, "indices").await?, expected, "{how}");
-        cluster.shutdown().await?;
+    for place in EVERYWHERE {
+        for (how, expected) in [
+            ("skip", "[(1, 1, 0), (2, 2, 0), (3, 6, 3), (4, 7, 0)]"),
+            ("catch up", "[(1, 1, 0), (2, 2, 0), (3, 5, 2), (4, 6, 0), (5, 7, 0)]"),
+            ("delay", "[(1, 1, 0), (2, 2, 0), (3, 3, 0)]"),
+        ] {
+            let (cluster, world, host) = placed(place, 67).await?;
+            let (one, _) = room(&host, "one", "x").await?;
+            look(&one, &format!("overrun {how}")).await?;
+            cluster.advance(Duration::from_millis(1_500)).await;
+            one.say(text("gate")).await?;
+            cluster.advance(Duration::from_secs(5)).await;
+            world.open(1);
+            cluster.advance(Duration::from_millis(700)).await;
+            assert_eq!(look(&one, "indices").await?, expected, "{how}");
+            cluster.shutdown().await?;
+        }
     }
     Ok(())
 }

@@ -7,72 +7,19 @@ use std::future::Future;
 use std::panic::Location;
 use std::time::Duration;
 
-use tempfile::TempDir;
 use zlink_runtime::ObjectServerBuilder;
 use zlink_runtime::PeerState;
 use zlink_runtime::error::{CallError, ErrorKind};
-use zlink_runtime::location::{BlobSource, MemoryStore, StoreSource};
 use zlink_runtime::prelude::*;
 use zlink_runtime::rt::SpotCreated;
 
 use crate::arena::*;
 use crate::kit::*;
-use crate::server::Server;
+use crate::store::Shared;
 use crate::wait::{until_within, within};
 
 /// How long anything may take; only failing tests wait that long.
 const LIMIT: Duration = Duration::from_secs(30);
-
-/// What the hosts of a test share. Each opens it for itself.
-pub(crate) enum Shared {
-    Memory(MemoryStore),
-    Sqlite(TempDir),
-    Redis(Server),
-}
-
-impl Shared {
-    /// One of each, empty.
-    pub(crate) fn every() -> [Self; 3] {
-        [Self::Memory(MemoryStore::new()), Self::sqlite(), Self::redis()]
-    }
-
-    pub(crate) fn sqlite() -> Self {
-        Self::Sqlite(TempDir::new().unwrap())
-    }
-
-    pub(crate) fn redis() -> Self {
-        Self::Redis(Server::new())
-    }
-
-    pub(crate) fn open(&self) -> StoreSource {
-        match self {
-            Self::Memory(store) => store.clone().into(),
-            Self::Sqlite(folder) => format!("sqlite://{}/spots.db", folder.path().display()).into(),
-            Self::Redis(server) => format!("{}?namespace=spots", server.address()).into(),
-        }
-    }
-}
-
-impl Shared {
-    /// Where its blobs are, by themselves.
-    pub(crate) fn blobs(&self) -> BlobSource {
-        match self {
-            Self::Memory(store) => store.clone().into(),
-            Self::Sqlite(folder) => format!("sqlite://{}/blobs.db", folder.path().display()).into(),
-            Self::Redis(server) => format!("{}?namespace=blobs", server.address()).into(),
-        }
-    }
-}
-
-impl fmt::Debug for Shared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Memory(_) => "memory",
-            Self::Sqlite(_) => "sqlite",
-            Self::Redis(_) => "redis",
-        })
-    }
-}
 
 /// Hosts that are linked with each other: first those that have Spots, then one that only calls.
 pub(crate) struct Hosts {

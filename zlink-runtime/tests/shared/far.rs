@@ -20,8 +20,8 @@ use tokio::runtime::{Handle, Runtime};
 use tokio::time::Instant;
 use zlink_runtime::location::{
     Batch, BlobPut, BlobRef, BlobRenewed, BlobStore, BoxFuture, Faults, Key, LocationStore, MemoryStore, ReadMany,
-    RedisBlobStore, RedisStore, Scan, Scanned, SqliteBlobStore, SqliteStore, StoreError, StoreTime, StoredBlob,
-    Written,
+    RedisBlobStore, RedisStore, Revision, Scan, Scanned, SqliteBlobStore, SqliteStore, StoreError, StoreTime,
+    StoredBlob, Written,
 };
 use zlink_runtime::testing::Faulty;
 
@@ -117,6 +117,29 @@ impl Far {
         self.day(name).ahead.fetch_add(millis, Ordering::Relaxed);
     }
 
+    /// Counts all revisions as issued.
+    pub(crate) fn skip_revisions(&self) {
+        match &self.at {
+            Shared::Memory(store) => store.skip_revisions(Revision::MAX),
+            Shared::Sqlite(folder) => {
+                let file = rusqlite::Connection::open(folder.path().join("records.db")).unwrap();
+                file.execute("UPDATE state SET revision = ?1", (i64::MAX,)).unwrap();
+            }
+            Shared::Redis(server) => {
+                // As far as Lua counts without a gap.
+                let last = ((1_u64 << 53) - 1).to_string();
+                let state = ["HSET", "{zlink:records}:state", "revision", &last];
+                self.away(server.command(&state));
+            }
+        }
+    }
+
+    /// On a thread that is in no runtime.
+    fn away<T: Send>(&self, work: impl Future<Output = T> + Send) -> T {
+        let handle = self.runtime.as_ref().unwrap().handle();
+        std::thread::scope(|scope| scope.spawn(|| handle.block_on(work)).join().unwrap())
+    }
+
     /// The way to it of a host called `name`, with what goes wrong on it.
     #[allow(clippy::type_complexity, reason = "the two of them")]
     pub(crate) fn open(
@@ -125,11 +148,7 @@ impl Far {
         faults: &Faults,
     ) -> (Faulty<InTime<dyn LocationStore>>, Faulty<InTime<dyn BlobStore>>) {
         let (handle, day) = (self.runtime.as_ref().unwrap().handle().clone(), self.day(name));
-        // On a thread that is in no runtime.
-        let (records, blobs) = std::thread::scope(|scope| {
-            let opened = scope.spawn(|| handle.block_on(self.opened(&day)));
-            opened.join().unwrap()
-        });
+        let (records, blobs) = self.away(self.opened(&day));
         (
             Faulty::new(Arc::new(InTime(records, handle.clone(), day.clone())), faults.clone()),
             Faulty::new(Arc::new(InTime(blobs, handle, day)), faults.clone()),

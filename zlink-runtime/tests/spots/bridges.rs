@@ -14,7 +14,7 @@ use zlink_runtime::{ListenerKind, PeerState};
 use crate::arena::*;
 use crate::far;
 use crate::kit::*;
-use crate::store::Shared;
+use crate::stores::on_every_store;
 use crate::wait::{until_within, within};
 
 const LIMIT: Duration = Duration::from_secs(30);
@@ -69,8 +69,7 @@ impl Tap {
 /// REQ: SP-153, CH-703
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_of_a_spot_is_on_the_wire_of_a_channel_that_it_calls() -> Tested {
-    for store in Shared::every() {
-        println!("{store:?}");
+    on_every_store(async |store| {
         let world = World::new();
         let bank = Host::builder().client_server(|channel| {
             let server = billing::server(Till(world.clone())).on(TILL);
@@ -116,8 +115,9 @@ async fn nothing_of_a_spot_is_on_the_wire_of_a_channel_that_it_calls() -> Tested
         for host in [caller, owner, bank] {
             host.shutdown().await?;
         }
-    }
-    Ok(())
+        Ok(())
+    })
+    .await
 }
 
 /// A process that is in both meshes carries nothing from one to the other: neither calls of Spots nor calls to them.

@@ -457,12 +457,6 @@ impl Place {
     }
 }
 
-impl From<Placement> for Place {
-    fn from(placement: Placement) -> Self {
-        Self(placement, Provider::Memory)
-    }
-}
-
 /// Each placement on each store.
 pub(crate) const EVERYWHERE: [Place; 6] = [
     Place(Placement::Local, Provider::Memory),
@@ -512,9 +506,20 @@ pub(crate) fn serves_with(
     name: &'static str,
     objects: impl Fn(ObjectServerBuilder) -> ObjectServerBuilder + Send + Sync + 'static,
 ) {
+    serves_on(cluster, world, name, |host| host, objects);
+}
+
+/// The same, on a host of its own kind.
+pub(crate) fn serves_on(
+    cluster: &Cluster,
+    world: &World,
+    name: &'static str,
+    configure: impl Fn(HostBuilder) -> HostBuilder + Send + Sync + 'static,
+    objects: impl Fn(ObjectServerBuilder) -> ObjectServerBuilder + Send + Sync + 'static,
+) {
     let (with_store, world) = (far::with_store(cluster, name), world.clone());
     cluster.node(name, move |host: HostBuilder| {
-        let host = with_store(host).shared(world.clone());
+        let host = configure(with_store(host)).shared(world.clone());
         host.mesh("world", |mesh| {
             mesh.rid_prefix(name)
                 .listen(format!("tcp://{name}:1"))
@@ -550,8 +555,8 @@ pub(crate) async fn start(cluster: &Cluster) -> Tested {
 }
 
 /// A cluster of that placement, and the host that calls.
-pub(crate) async fn placed(place: impl Into<Place>, seed: u64) -> Result<(Cluster, World, Host), Failure> {
-    placed_with(place.into(), seed, |cluster, world| serves(cluster, world, "owner")).await
+pub(crate) async fn placed(place: Place, seed: u64) -> Result<(Cluster, World, Host), Failure> {
+    placed_with(place, seed, |cluster, world| serves(cluster, world, "owner")).await
 }
 
 /// The same, with an `owner` of its own kind.

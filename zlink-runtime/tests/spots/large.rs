@@ -13,7 +13,7 @@ use zlink_runtime::testing::authority::{Owner, Seen};
 use crate::arena::*;
 use crate::far;
 use crate::kit::*;
-use crate::store::Shared;
+use crate::stores::on_every_store;
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
@@ -177,8 +177,7 @@ async fn what_nothing_points_at_goes_after_a_day_and_nothing_else_does() -> Test
 /// REQ: LS-003
 #[tokio::test]
 async fn a_store_of_blobs_is_the_stores_own_or_another_or_none() -> Tested {
-    for store in Shared::every() {
-        println!("{store:?}");
+    on_every_store(async |store| {
         for (own, registered) in [(true, 0), (false, 0), (false, 1), (false, 2)] {
             let world = World::new();
             let host = Host::builder().shared(world.clone());
@@ -213,6 +212,7 @@ async fn a_store_of_blobs_is_the_stores_own_or_another_or_none() -> Tested {
             }
             host.shutdown().await?;
         }
-    }
-    Ok(())
+        Ok(())
+    })
+    .await
 }

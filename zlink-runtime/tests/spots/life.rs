@@ -8,7 +8,7 @@ use zlink_runtime::rt::SpotCreated;
 
 use crate::arena::*;
 use crate::kit::*;
-use crate::store::Shared;
+use crate::stores::on_every_store;
 use crate::wait::until_within;
 
 /// REQ: SP-030, SP-033, SP-050, SP-080, SP-082, EX-70
@@ -109,18 +109,13 @@ async fn whoever_creates_at_once_gets_one_room() -> Tested {
 /// REQ: SP-082, SP-084, ERR-107, ERR-604
 #[tokio::test(start_paused = true)]
 async fn what_was_refused_or_failed_is_not_there_and_takes_no_room() -> Tested {
-    for Place(placement, provider) in EVERYWHERE {
-        let (cluster, world) = on(provider, 4);
-        serves_with(&cluster, &world, "owner", |objects| {
-            objects.spot(room_spot::<Room>()).capacity(ROOM, 1)
-        });
-        calls(&cluster, "caller");
-        start(&cluster).await?;
-        let host = cluster.host(if placement == Placement::Local {
-            "owner"
-        } else {
-            "caller"
-        });
+    for place in EVERYWHERE {
+        let (cluster, _, host) = placed_with(place, 4, |cluster, world| {
+            serves_with(cluster, world, "owner", |objects| {
+                objects.spot(room_spot::<Room>()).capacity(ROOM, 1)
+            });
+        })
+        .await?;
         let rooms = room_spots(&host);
         let rejected = rooms.get_or_create("room", text("reject")).await?;
         assert_eq!(rejected, SpotCreated::Rejected(text("no")));
@@ -523,8 +518,7 @@ async fn spots_need_no_link_of_their_own() -> Tested {
 /// REQ: NET-1007
 #[tokio::test]
 async fn a_host_that_has_ended_lets_its_spots_go() -> Tested {
-    for store in Shared::every() {
-        println!("{store:?}");
+    on_every_store(async |store| {
         for ends in ["shutdown", "drop"] {
             let (world, held) = (World::new(), std::sync::Arc::new(()));
             let host = Host::builder()
@@ -550,6 +544,7 @@ async fn a_host_that_has_ended_lets_its_spots_go() -> Tested {
             })
             .await;
         }
-    }
-    Ok(())
+        Ok(())
+    })
+    .await
 }

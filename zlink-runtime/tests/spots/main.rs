@@ -18,6 +18,7 @@ mod kit;
 #[allow(dead_code, reason = "other tests kill and restart it")]
 mod server;
 #[path = "../shared/far.rs"]
+#[allow(dead_code, reason = "other tests come to the end of its revisions")]
 mod shared_far;
 #[path = "../shared/store.rs"]
 mod store;

@@ -101,6 +101,8 @@ async fn who_comes_back_knows_what_was_taken_before_it_goes_on() {
         assert_eq!(told, BTreeSet::from([(taken.reference(), taken.generation())]));
         assert!(matches!(cut_off.delete(&taken).await, Seen::Other(seen) if seen == new));
         // What nobody took is its own as before: the same run, the same generations.
+        // Others look at its lease once a second.
+        tokio::time::sleep(Duration::from_secs(3)).await;
         assert!(matches!(other.resolve(&id("kept")).await, Seen::Ready(seen) if seen == kept));
         assert!(matches!(cut_off.delete(&kept).await, Seen::Removed));
         tokio::time::sleep(Duration::from_secs(5)).await;

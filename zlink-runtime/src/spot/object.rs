@@ -188,12 +188,12 @@ impl Object {
     }
 
     /// Its record has changed in the store, and it is still its owner.
-    pub(super) fn has_record(&self, record: SpotRecord) {
+    pub(super) fn has_record(&self, record: &SpotRecord) {
         self.state.lock().record = Recorded::of(record, self);
     }
 
     /// It is made and recorded.
-    pub(super) fn is_ready(&self, record: SpotRecord) {
+    pub(super) fn is_ready(&self, record: &SpotRecord) {
         let mut state = self.state.lock();
         state.record = Recorded::of(record, self);
         self.has_worked();
@@ -257,7 +257,7 @@ impl Object {
             };
             match object.spots.authority.preserve(&record, Bytes::new()).await {
                 Ok(cleared) => {
-                    object.has_record(cleared);
+                    object.has_record(&cleared);
                     object.spots.unpointed(record.blob);
                 }
                 // Closed meanwhile, or taken away: then it is gone with the record.

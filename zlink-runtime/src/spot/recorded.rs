@@ -31,7 +31,7 @@ pub(super) struct Own {
 }
 
 impl Recorded {
-    pub(super) fn of(mut record: SpotRecord, object: &Object) -> Self {
+    pub(super) fn of(record: &SpotRecord, object: &Object) -> Self {
         let parts = object.factory.parts();
         let home = &object.home;
         let is_own = record.state == SpotState::Ready
@@ -43,20 +43,22 @@ impl Recorded {
             && record.lifecycle == home.lifecycle
             && record.owner == object.spots.fence.lease().config().owner;
         if !is_own {
-            return Self::Other(Box::new(record));
+            return Self::Other(Box::new(record.clone()));
         }
-        if record.operation.source == home.rid {
-            // One text for all.
-            record.operation.source = home.rid.clone();
-        }
+        let operation = &record.operation;
+        // One text for all.
+        let source = if operation.source == home.rid { &home.rid } else { &operation.source };
         let is_kept = !record.inbox.is_empty() || record.blob.is_some();
         Self::Own(Own {
             lease: record.lease,
             generation: record.generation,
             owner_generation: record.owner_generation,
             version: record.version,
-            operation: record.operation,
-            inbox: is_kept.then(|| Box::new((record.inbox, record.blob))),
+            operation: OperationId {
+                source: source.clone(),
+                ..*operation
+            },
+            inbox: is_kept.then(|| Box::new((record.inbox.clone(), record.blob.clone()))),
         })
     }
 

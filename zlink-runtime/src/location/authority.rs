@@ -258,7 +258,11 @@ impl Authority {
         let Some(record) = reservation.record.take() else {
             return Err(AuthorityError::Conflict);
         };
-        match self.shared().submit(Change::Abort(record, terminal.map(Box::new))).await? {
+        match self
+            .shared()
+            .submit(Change::Abort(record, terminal.map(Box::new)))
+            .await?
+        {
             Done::Removed => Ok(()),
             _ => Err(AuthorityError::Conflict),
         }

@@ -325,7 +325,7 @@ impl Inner {
 
     fn create(self: &Arc<Self>, object: Arc<Object>, cause: Cause, reply: ReplyTo, under_way: UnderWay) {
         let mut table = self.table.lock();
-        if table.contains_key(&object.id) {
+        if table.get(object.id.as_str()).is_some() {
             drop((table, under_way));
             // Whoever asked looks at the store again.
             return self.answer(reply, wire::SpotCreated::default());
@@ -356,7 +356,7 @@ impl Inner {
             spots.answer(reply, answer);
         });
         if SpotJob::build(&object, build) {
-            table.insert(object.id.clone(), object);
+            table.insert(object);
         }
     }
 
@@ -508,7 +508,7 @@ impl Spots {
                 };
                 let _ = tell.send(ended);
             });
-            self.0.table.lock().insert(id.clone(), object.clone());
+            self.0.table.lock().insert(object.clone());
             if !SpotJob::build(&object, build) {
                 return Err(format!("the Entry Spot of mesh {:?} is not made", home.mesh.as_str()));
             }

@@ -83,7 +83,9 @@ impl Orphans {
             let is_creating = record.state == SpotState::Creating;
             let change = match owner == own {
                 true if is_creating && !holds(&record.id) => Change::Abort(Box::new(record.clone()), None),
-                false if is_creating || record.kind == SpotKind::Entry => Change::Release(Box::new(record.clone()), None),
+                false if is_creating || record.kind == SpotKind::Entry => {
+                    Change::Release(Box::new(record.clone()), None)
+                }
                 _ => continue,
             };
             match authority.shared().submit(change).await? {

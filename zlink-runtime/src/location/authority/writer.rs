@@ -540,7 +540,10 @@ impl Writer {
         for order in attempt.orders {
             let Order { change, answer, .. } = order;
             let abandoned = answer.as_ref().is_some_and(oneshot::Sender::is_closed);
-            let (reserves, commits) = (matches!(change, Change::Reserve(_)), matches!(change, Change::Commit(..)));
+            let (reserves, commits) = (
+                matches!(change, Change::Reserve(_)),
+                matches!(change, Change::Commit(..)),
+            );
             let done = match change.applied(token, revision) {
                 Some(record) if reserves => Done::Reserved(Reservation::new(self.shared.clone(), record)),
                 // Nobody has the Spot that has just become Ready.

@@ -217,8 +217,7 @@ impl Inner {
         let OperationName::Named { packet, .. } = spot.call.operation else {
             return None;
         };
-        let id = std::str::from_utf8(spot.id.of(&arrival.record)).ok()?;
-        let object = self.table.lock().get(id).cloned()?;
+        let object = self.table.lock().get(spot.id.of(&arrival.record)).cloned()?;
         if object.phase() != Phase::Ready || object.refusal(spot).is_some() {
             return None;
         }

@@ -44,7 +44,7 @@ pub(super) struct Cause {
 /// How the making of a Spot ended.
 pub(super) enum Outcome {
     /// With its reply, and how often the store had lost records before it was written.
-    Ready(SpotRecord, Vec<u8>, u64),
+    Ready(Box<SpotRecord>, Vec<u8>, u64),
     Rejected(Vec<u8>),
     /// Somebody else has the ID, or makes a Spot of it.
     Lost(SpotRecord),
@@ -195,7 +195,7 @@ impl Inner {
 
     /// It was made: it may be found from here on.
     pub(super) fn opened(&self, object: &Arc<Object>, record: &SpotRecord, losses: u64) {
-        object.is_ready(record.clone());
+        object.is_ready(record);
         object.watch_blob();
         self.remember(record, losses);
         self.subscribers.add(object);
@@ -337,7 +337,7 @@ impl Inner {
 
     fn create(self: &Arc<Self>, object: Arc<Object>, cause: Cause, reply: ReplyTo, under_way: UnderWay) {
         let mut table = self.table.lock();
-        if table.contains(&object.id) {
+        if table.get(&object.id).is_some() {
             drop((table, under_way));
             // Whoever asked looks at the store again.
             return self.answer(reply, wire::SpotCreated::default());

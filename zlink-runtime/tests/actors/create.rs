@@ -202,8 +202,8 @@ async fn of_many_that_ask_at_once_one_makes_it() -> Tested {
 /// REQ: AC-020, AC-066, EX-46
 #[tokio::test(start_paused = true)]
 async fn a_crowd_is_admitted_one_after_the_other() -> Tested {
-    for placement in [Placement::Local, Placement::Remote] {
-        let (cluster, world, host) = player_world(placement, 211).await?;
+    for place in EVERYWHERE {
+        let (cluster, world, host) = player_world(place, 211).await?;
         let players = player_actors(&host);
         world.holds("admit");
         let calls = (0..600).map(|at| {

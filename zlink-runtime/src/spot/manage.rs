@@ -47,7 +47,7 @@ pub(super) enum Outcome {
     Ready(Box<SpotRecord>, Vec<u8>, u64),
     Rejected(Vec<u8>),
     /// Somebody else has the ID, or makes a Spot of it.
-    Lost(SpotRecord),
+    Lost(Box<SpotRecord>),
     /// It was asked for before, and that has ended.
     Over(Ended),
     Failed(Error),
@@ -89,7 +89,7 @@ impl Inner {
             Ok(Reserving::Won(reservation)) => reservation,
             Ok(Reserving::Issued(record) | Reserving::Lost(record)) => {
                 self.unpointed(blob);
-                return Outcome::Lost(record);
+                return Outcome::Lost(Box::new(record));
             }
             Ok(Reserving::Over(ended)) => {
                 self.unpointed(blob);

@@ -16,6 +16,7 @@ pub(super) struct Table {
     actors: HashSet<ById, Keyed>,
 }
 
+#[allow(clippy::mutable_key_type, reason = "an ID is what it was made with")]
 impl Table {
     pub(super) fn get(&self, id: &ObjectId) -> Option<&Arc<Object>> {
         self.named(id.space(), id.as_str().as_bytes())

@@ -15,6 +15,8 @@ use crate::location::{
     Scanned,
 };
 
+mod actors;
+
 /// A host, as far as authority knows it.
 struct Host {
     lease: Arc<HostLease>,

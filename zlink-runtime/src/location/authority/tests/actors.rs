@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::id::{Space, SpotId};
-use crate::location::{Batch, Key, Mutation};
+use crate::location::{Batch, Mutation};
 
 fn actor(host: &Host, id: &str) -> Reserve {
     Reserve {
@@ -79,7 +79,7 @@ async fn an_actor_without_a_spot_is_no_record() {
         let space = stray.kind.space();
         let record = stray.record(OwnerId::new([1; 16]), Revision::MAX, Revision::MAX);
         let (id, value) = (space.id("a").unwrap(), record.to_value(true, 7).unwrap());
-        let key = Key::new(name::object_key(&id).as_str()).unwrap();
+        let key = crate::location::object_key(&id);
         store
             .write(&Batch::new([], [Mutation::put(key, value)]).unwrap())
             .await

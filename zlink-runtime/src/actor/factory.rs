@@ -22,6 +22,7 @@ impl ActorFactory {
     /// Begins a factory of Actors of that type. `create` makes one of its context, and nothing else; `context` shows that
     /// very context of one, or it never becomes Ready. What it was asked for with goes to the Entry Spot of its node, which
     /// admits it or does not.
+    #[allow(clippy::new_ret_no_self, reason = "it begins one, as those of Spots do")]
     pub fn new<A, F, Fut, C>(stable_type: ActorType, create: F, context: C) -> ActorFactoryBuilder<A>
     where
         A: Send + 'static,

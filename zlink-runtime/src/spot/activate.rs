@@ -60,7 +60,7 @@ impl Inner {
         let build: BoxFuture<'static, ()> = Box::pin(async move {
             match spots.build(&making, cause).await {
                 Outcome::Ready(record, _, losses) => spots.opened(&making, &record, losses),
-                Outcome::Lost(record) => spots.lost(&making, record),
+                Outcome::Lost(record) => spots.lost(&making, *record),
                 Outcome::Rejected(_) | Outcome::Over(_) => {
                     let text = "an Instance Spot is neither rejected nor asked for";
                     spots.gave_up(&making, Error::not_executed(ErrorKind::InternalFailure, text));

@@ -224,9 +224,7 @@ impl Spots {
     }
 
     fn all(&self) -> Vec<Arc<Object>> {
-        let table = self.0.table.lock();
-        let mut all: Vec<_> = table.spots().chain(table.actors()).cloned().collect();
-        drop(table);
+        let mut all: Vec<_> = self.0.table.lock().iter().cloned().collect();
         all.sort_unstable_by(|one, other| one.id.cmp(&other.id));
         all
     }

@@ -44,10 +44,10 @@ pub(super) struct Cause {
 /// How the making of a Spot ended.
 pub(super) enum Outcome {
     /// With its reply, and how often the store had lost records before it was written.
-    Ready(SpotRecord, Vec<u8>, u64),
+    Ready(Box<SpotRecord>, Vec<u8>, u64),
     Rejected(Vec<u8>),
     /// Somebody else has the ID, or makes a Spot of it.
-    Lost(SpotRecord),
+    Lost(Box<SpotRecord>),
     /// It was asked for before, and that has ended.
     Over(Ended),
     Failed(Error),
@@ -89,7 +89,7 @@ impl Inner {
             Ok(Reserving::Won(reservation)) => reservation,
             Ok(Reserving::Issued(record) | Reserving::Lost(record)) => {
                 self.unpointed(blob);
-                return Outcome::Lost(record);
+                return Outcome::Lost(Box::new(record));
             }
             Ok(Reserving::Over(ended)) => {
                 self.unpointed(blob);
@@ -195,7 +195,7 @@ impl Inner {
 
     /// It was made: it may be found from here on.
     pub(super) fn opened(&self, object: &Arc<Object>, record: &SpotRecord, losses: u64) {
-        object.is_ready(record.clone());
+        object.is_ready(record);
         object.watch_blob();
         self.remember(record, losses);
         self.subscribers.add(object);
@@ -315,7 +315,7 @@ impl Inner {
         };
         let object = match kind {
             ObjectKind::Actor => match home.lobby.get() {
-                Some(entry) => Object::member(entry, factory.clone(), id),
+                Some(entry) => Object::member(&entry, factory.clone(), id),
                 None => None,
             },
             _ => Some(Object::new(self.clone(), home.clone(), factory.clone(), id)),
@@ -337,7 +337,7 @@ impl Inner {
 
     fn create(self: &Arc<Self>, object: Arc<Object>, cause: Cause, reply: ReplyTo, under_way: UnderWay) {
         let mut table = self.table.lock();
-        if table.contains(&object.id) {
+        if table.get(&object.id).is_some() {
             drop((table, under_way));
             // Whoever asked looks at the store again.
             return self.answer(reply, wire::SpotCreated::default());
@@ -543,7 +543,7 @@ impl Spots {
                 return Err(format!("the Entry Spot of mesh {:?}: {problem}", home.mesh.as_str()));
             }
             home.links.set_entry(id);
-            home.lobby.set(object);
+            home.lobby.set(&object);
         }
         Ok(())
     }

@@ -116,7 +116,8 @@ impl Home {
 /// The Entry Spot of a node, where its Actors begin. Empty until it is made.
 #[derive(Debug)]
 pub(crate) struct Lobby {
-    entry: OnceLock<Arc<Object>>,
+    /// The table keeps it, and it keeps its node.
+    entry: OnceLock<Weak<Object>>,
     admissions: Semaphore,
 }
 
@@ -130,13 +131,13 @@ impl Default for Lobby {
 }
 
 impl Lobby {
-    pub(super) fn get(&self) -> Option<&Arc<Object>> {
-        self.entry.get()
+    pub(super) fn get(&self) -> Option<Arc<Object>> {
+        self.entry.get()?.upgrade()
     }
 
-    pub(super) fn set(&self, entry: Arc<Object>) {
+    pub(super) fn set(&self, entry: &Arc<Object>) {
         // There is one.
-        let _ = self.entry.set(entry);
+        let _ = self.entry.set(Arc::downgrade(entry));
     }
 
     /// Waits until its lane has room for one more new Actor, first come, first served.

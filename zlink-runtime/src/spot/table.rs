@@ -1,67 +1,88 @@
-//! The objects of one host by their IDs: those that are here, or are being made here. It must not know what they do.
+//! The Spots and Actors of a host by their IDs, each of which stands in its object alone.
 
-use std::collections::HashMap;
+use std::borrow::Borrow;
+use std::collections::HashSet;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use crate::id::{ActorId, ObjectId, Space, SpotId};
+use crate::id::{ObjectId, Space};
+use crate::routing::keyed::Keyed;
 
 use super::object::Object;
 
 #[derive(Default)]
 pub(super) struct Table {
-    spots: HashMap<SpotId, Arc<Object>>,
-    actors: HashMap<ActorId, Arc<Object>>,
+    spots: HashSet<ById, Keyed>,
+    actors: HashSet<ById, Keyed>,
 }
 
+#[allow(clippy::mutable_key_type, reason = "an ID is what it was made with")]
 impl Table {
     pub(super) fn get(&self, id: &ObjectId) -> Option<&Arc<Object>> {
-        match id {
-            ObjectId::Spot(id) => self.spots.get(id),
-            ObjectId::Actor(id) => self.actors.get(id),
-        }
+        self.named(id.space(), id.as_str().as_bytes())
     }
 
-    /// The same by its text.
-    pub(super) fn named(&self, space: Space, id: &str) -> Option<&Arc<Object>> {
-        match space {
-            Space::Spots => self.spots.get(id),
-            Space::Actors => self.actors.get(id),
-        }
+    /// The one with that ID, as it came: what is no ID finds none.
+    #[inline]
+    pub(super) fn named(&self, space: Space, id: &[u8]) -> Option<&Arc<Object>> {
+        let those = match space {
+            Space::Spots => &self.spots,
+            Space::Actors => &self.actors,
+        };
+        those.get(id).map(|found| &found.0)
     }
 
-    pub(super) fn contains(&self, id: &ObjectId) -> bool {
-        self.get(id).is_some()
+    fn of(&mut self, object: &Object) -> &mut HashSet<ById, Keyed> {
+        match object.id.space() {
+            Space::Spots => &mut self.spots,
+            Space::Actors => &mut self.actors,
+        }
     }
 
     pub(super) fn insert(&mut self, object: Arc<Object>) {
-        match object.id.clone() {
-            ObjectId::Spot(id) => self.spots.insert(id, object),
-            ObjectId::Actor(id) => self.actors.insert(id, object),
-        };
+        self.of(&object).replace(ById(object));
     }
 
-    pub(super) fn remove(&mut self, id: &ObjectId) -> Option<Arc<Object>> {
-        match id {
-            ObjectId::Spot(id) => self.spots.remove(id),
-            ObjectId::Actor(id) => self.actors.remove(id),
+    /// Takes that very one out, if it is there.
+    pub(super) fn remove(&mut self, object: &Arc<Object>) {
+        if self.get(&object.id).is_some_and(|there| Arc::ptr_eq(there, object)) {
+            self.of(object).remove(object.id.as_str().as_bytes());
         }
     }
 
     pub(super) fn spots(&self) -> impl Iterator<Item = &Arc<Object>> {
-        self.spots.values()
+        self.spots.iter().map(|one| &one.0)
     }
 
-    pub(super) fn actors(&self) -> impl Iterator<Item = &Arc<Object>> {
-        self.actors.values()
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<Object>> {
+        self.spots().chain(self.actors.iter().map(|one| &one.0))
+    }
+
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = Arc<Object>> {
+        self.spots.drain().chain(self.actors.drain()).map(|one| one.0)
     }
 
     pub(super) fn len(&self) -> usize {
         self.spots.len() + self.actors.len()
     }
+}
 
-    /// All of them; nothing is left.
-    pub(super) fn drain(&mut self) -> impl Iterator<Item = Arc<Object>> {
-        let spots = self.spots.drain().map(|(_, object)| object);
-        spots.chain(self.actors.drain().map(|(_, object)| object))
+/// In a set of one space.
+struct ById(Arc<Object>);
+
+impl PartialEq for ById {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.id == other.0.id
+    }
+}
+impl Eq for ById {}
+impl Hash for ById {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Borrow::<[u8]>::borrow(self).hash(state);
+    }
+}
+impl Borrow<[u8]> for ById {
+    fn borrow(&self) -> &[u8] {
+        self.0.id.as_str().as_bytes()
     }
 }

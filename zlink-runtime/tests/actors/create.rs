@@ -62,7 +62,7 @@ async fn an_actor_is_there_once_its_entry_spot_has_admitted_it() -> Tested {
 #[tokio::test(start_paused = true)]
 async fn an_actor_that_shows_another_context_is_never_there() -> Tested {
     for place in EVERYWHERE {
-        let thieves = |objects: zlink_runtime::ObjectServerBuilder| objects.entry(hall_spot()).actor(thief_actor());
+        let thieves = |objects: zlink_runtime::ObjectServerBuilder| objects.entry(den_spot()).actor(thief_actor());
         let (cluster, world, host) = player_world_with(place, 201, thieves).await?;
         let players = player_actors(&host);
         assert!(
@@ -202,8 +202,8 @@ async fn of_many_that_ask_at_once_one_makes_it() -> Tested {
 /// REQ: AC-020, AC-066, EX-46
 #[tokio::test(start_paused = true)]
 async fn a_crowd_is_admitted_one_after_the_other() -> Tested {
-    for placement in [Placement::Local, Placement::Remote] {
-        let (cluster, world, host) = player_world(placement, 211).await?;
+    for place in EVERYWHERE {
+        let (cluster, world, host) = player_world(place, 211).await?;
         let players = player_actors(&host);
         world.holds("admit");
         let calls = (0..600).map(|at| {

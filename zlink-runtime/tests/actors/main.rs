@@ -19,9 +19,12 @@ mod kit;
 #[path = "../shared/redis.rs"]
 #[allow(dead_code, reason = "other tests kill and restart it")]
 mod server;
-#[path = "../shared/stores.rs"]
+#[path = "../shared/far.rs"]
+#[allow(dead_code, reason = "other tests come to the end of its revisions")]
+mod shared_far;
+#[path = "../shared/store.rs"]
 #[allow(dead_code, reason = "other tests open it themselves")]
-mod shared;
+mod store;
 #[path = "../shared/wait.rs"]
 #[allow(dead_code, reason = "for the server")]
 mod wait;

@@ -224,6 +224,16 @@ impl Hall {
         }
     }
 
+    pub async fn on_create_thief(
+        &mut self,
+        _: &mut HallTurn<'_>,
+        thief: &mut Thief,
+        request: Line,
+    ) -> Result<Admission<Line>, HandlerError> {
+        self.world.note(format!("hall decides on {}", thief.0.id()));
+        Ok(Admission::Accepted(request))
+    }
+
     pub async fn greet(&mut self, _: &mut HallTurn<'_>, request: Line) -> Result<Line, HandlerError> {
         self.seen += 1;
         if request.text == "gate" {
@@ -239,6 +249,11 @@ pub fn hall_builder() -> rt::SpotFactoryBuilder<Hall, rt::EntrySpot> {
     rt::SpotFactory::entry(HALL, Hall::start)
         .closing(Hall::on_closing)
         .request("arena.hall.greet", Hall::greet)
+}
+
+/// One that decides about thieves, and admits them all.
+pub fn den_spot() -> rt::SpotFactory {
+    hall_builder().creates(PLAYER, Hall::on_create_thief).build()
 }
 
 pub fn hall_spot() -> rt::SpotFactory {

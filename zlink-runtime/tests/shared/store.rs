@@ -1,4 +1,4 @@
-//! What the hosts of a test share: a store of each kind, of the test's own.
+//! A store of a test's own, of each kind there is: empty, and gone with the test.
 
 use std::fmt;
 
@@ -6,6 +6,15 @@ use tempfile::TempDir;
 use zlink_runtime::location::{BlobSource, MemoryStore, StoreSource};
 
 use crate::server::Server;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Provider {
+    Memory,
+    Sqlite,
+    Redis,
+}
+
+pub(crate) const PROVIDERS: [Provider; 3] = [Provider::Memory, Provider::Sqlite, Provider::Redis];
 
 /// What the hosts of a test share. Each opens it for itself.
 pub(crate) enum Shared {
@@ -15,29 +24,27 @@ pub(crate) enum Shared {
 }
 
 impl Shared {
-    /// One of each, empty.
+    pub(crate) fn new(provider: Provider) -> Self {
+        match provider {
+            Provider::Memory => Self::Memory(MemoryStore::new()),
+            Provider::Sqlite => Self::Sqlite(TempDir::new().unwrap()),
+            Provider::Redis => Self::Redis(Server::new()),
+        }
+    }
+
+    /// One of each.
     pub(crate) fn every() -> [Self; 3] {
-        [Self::Memory(MemoryStore::new()), Self::sqlite(), Self::redis()]
-    }
-
-    pub(crate) fn sqlite() -> Self {
-        Self::Sqlite(TempDir::new().unwrap())
-    }
-
-    pub(crate) fn redis() -> Self {
-        Self::Redis(Server::new())
+        PROVIDERS.map(Self::new)
     }
 
     pub(crate) fn open(&self) -> StoreSource {
         match self {
             Self::Memory(store) => store.clone().into(),
-            Self::Sqlite(folder) => format!("sqlite://{}/spots.db", folder.path().display()).into(),
-            Self::Redis(server) => format!("{}?namespace=spots", server.address()).into(),
+            Self::Sqlite(folder) => format!("sqlite://{}/records.db", folder.path().display()).into(),
+            Self::Redis(server) => format!("{}?namespace=records", server.address()).into(),
         }
     }
-}
 
-impl Shared {
     /// Where its blobs are, by themselves.
     pub(crate) fn blobs(&self) -> BlobSource {
         match self {

@@ -1,8 +1,10 @@
 //! What a node registers of Actors, and what is wrong with that before anything starts.
 
+use crate::arena::Line;
 use crate::kit::*;
 use crate::players::*;
-use zlink_runtime::rt;
+use zlink_runtime::prelude::*;
+use zlink_runtime::rt::{self, Admission};
 
 /// REQ: AC-060, AC-003, AC-015
 #[tokio::test(start_paused = true)]

@@ -109,6 +109,7 @@ impl Here for Object {
     fn take(self: Arc<Self>, call: Box<OwnCall>, permit: Permit) -> Result<(), Box<OwnCall>> {
         let object = self.clone();
         let told = call.flow.as_deref().map(|flow| Told {
+            surface: object.surface(),
             mesh: object.home.mesh.as_str(),
             packet: call.packet,
             correlation: call.reply.as_ref().map(ReplyTo::correlation),

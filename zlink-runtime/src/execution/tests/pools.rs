@@ -67,7 +67,11 @@ async fn cpu_work_whose_caller_gave_up_takes_nobodys_place() {
     let kept = Arc::new(());
     for _ in 0..2 {
         let kept = kept.clone();
-        let given_up = tokio::spawn(pool.run(move || Ok(drop(kept))).into_future());
+        let work = pool.run(move || {
+            drop(kept);
+            Ok(())
+        });
+        let given_up = tokio::spawn(work.into_future());
         settle().await;
         given_up.abort();
         assert!(given_up.await.is_err());

@@ -31,25 +31,6 @@ async fn an_intent_that_is_released_makes_no_link() {
     assert_eq!(listener.waiting(), 0, "it is not dialled again");
 }
 
-/// A host that has stopped dials nobody, and says so.
-#[tokio::test]
-async fn a_host_that_has_stopped_takes_no_intent() {
-    for way in WAYS {
-        let host = match way {
-            Way::Mesh => node("c", |mesh| mesh.client(ORDERS)),
-            Way::ClientServer => Host::builder().client_server(|c| c.client(ORDERS).connect("tcp://127.0.0.1:1")),
-        };
-        let host = host.start().await.unwrap();
-        host.shutdown().await.unwrap();
-        let late = match way {
-            Way::Mesh => host.mesh("shop").unwrap().connect("tcp://127.0.0.1:2", None),
-            Way::ClientServer => host.client_server(ORDERS).unwrap().connect("tcp://127.0.0.1:2", None),
-        };
-        let late = late.unwrap_err();
-        assert!(late.to_string().contains("this host has stopped"), "{late}");
-    }
-}
-
 /// The same where an intent takes its place that expects another peer there.
 ///
 /// REQ: NET-503

@@ -115,12 +115,11 @@ impl Here for Object {
             correlation: call.reply.as_ref().map(ReplyTo::correlation),
             flow: *flow,
         });
-        if let Some(told) = told {
-            told.received(&object.home.rid);
-        }
         match object.lane().admit(SpotJob::new(self, Work::Own(call)), permit) {
             Ok(_) => {
                 if let Some(told) = told {
+                    // What is refused goes as a record, which is received by itself.
+                    told.received(&object.home.rid);
                     told.admitted();
                 }
                 Ok(())

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::id::{Space, SpotId};
-use crate::location::{Batch, Mutation};
+use crate::location::{Batch, Mutation, Written, name};
 
 fn actor(host: &Host, id: &str) -> Reserve {
     Reserve {
@@ -79,11 +79,9 @@ async fn an_actor_without_a_spot_is_no_record() {
         let space = stray.kind.space();
         let record = stray.record(OwnerId::new([1; 16]), Revision::MAX, Revision::MAX);
         let (id, value) = (space.id("a").unwrap(), record.to_value(true, 7).unwrap());
-        let key = crate::location::object_key(&id);
-        store
-            .write(&Batch::new([], [Mutation::put(key, value)]).unwrap())
-            .await
-            .unwrap();
+        let key = name::object_key(&id);
+        let batch = Batch::new([], [Mutation::put(key, value)]).unwrap();
+        assert!(matches!(store.write(&batch).await, Ok(Written::Applied { .. })));
         assert!(matches!(
             host.authority.resolve(&id).await,
             Resolved::Failed(AuthorityError::Unreadable(_))

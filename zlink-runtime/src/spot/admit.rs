@@ -76,7 +76,10 @@ pub(super) trait Admits: Send + Sync {
     fn start(&self, core: TurnCore, scope: Scope, admitting: Admitting) -> Option<StateTurn>;
 }
 
-struct Typed<F, S, K, A, Q>(F, PhantomData<fn(A, Q) -> (S, K)>);
+/// What a Spot of the kind `K` does with Actors and requests.
+type Deciding<S, K, A, Q> = fn(A, Q) -> (S, K);
+
+struct Typed<F, S, K, A, Q>(F, PhantomData<Deciding<S, K, A, Q>>);
 
 impl<F, S, K, A, Q, R> Admits for Typed<F, S, K, A, Q>
 where

@@ -17,6 +17,8 @@ mod journal;
 mod killed;
 mod node;
 mod objects;
+#[path = "../shared/players.rs"]
+mod players;
 #[path = "../shared/process.rs"]
 #[allow(dead_code, reason = "other tests need more of it")]
 mod process;

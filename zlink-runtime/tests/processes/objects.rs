@@ -9,9 +9,10 @@ use zlink_generated::arena::*;
 use zlink_runtime::MetadataView;
 use zlink_runtime::id::SpotId;
 use zlink_runtime::prelude::*;
-use zlink_runtime::rt::{Created, Tick};
+use zlink_runtime::rt::{Admission, Created, Tick};
 
 use crate::journal::Journal;
+use crate::players::NoPlayer;
 
 /// How often a room ticks that is told to.
 const TICK: Duration = Duration::from_millis(20);
@@ -217,10 +218,21 @@ pub(crate) struct Lobby {
 }
 
 impl LobbySpot for Lobby {
+    type Player = NoPlayer;
+
     async fn start(context: LobbyContext) -> Result<Self, HandlerError> {
         let world = World::of(context.shared())?;
         world.write(format!("start {}", context.id()));
         Ok(Self { world })
+    }
+
+    async fn on_create_player(
+        &mut self,
+        _: &mut LobbyTurn<'_>,
+        _: &mut NoPlayer,
+        _: EnterRoom,
+    ) -> Result<Admission<()>, HandlerError> {
+        Ok(Admission::Rejected(()))
     }
 
     async fn lookup(&mut self, turn: &mut LobbyTurn<'_>, request: Lookup) -> Result<Found, HandlerError> {

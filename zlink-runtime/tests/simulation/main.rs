@@ -8,6 +8,8 @@ mod faults;
 mod liveness;
 mod once;
 mod order;
+#[path = "../shared/players.rs"]
+mod players;
 mod rest;
 mod slow;
 mod spots;

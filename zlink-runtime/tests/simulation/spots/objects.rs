@@ -9,11 +9,12 @@ use zlink_generated::arena::*;
 use zlink_runtime::MetadataView;
 use zlink_runtime::error::HandlerError;
 use zlink_runtime::id::SpotId;
-use zlink_runtime::rt::{CloseReason, Created, Instant, Rid, SpotRef, Tick};
+use zlink_runtime::rt::{Admission, CloseReason, Created, Instant, Rid, SpotRef, Tick};
 use zlink_runtime::testing::network::Network;
 
 use super::history::{History, Incarnation};
 use crate::dice::Dice;
+use crate::players::NoPlayer;
 
 /// Under which key a call says which one it is.
 pub(crate) const NUMBER: &str = "number";
@@ -282,11 +283,22 @@ fn view(number: String) -> CartView {
 pub(crate) struct Lobby(Life);
 
 impl LobbySpot for Lobby {
+    type Player = NoPlayer;
+
     async fn start(context: LobbyContext) -> Result<Self, HandlerError> {
         let life = Life::begin(context.shared(), context.reference(), None)?;
         life.shared.history.lobby(context.id().to_string());
         life.alone(life.nap()).await;
         Ok(Self(life))
+    }
+
+    async fn on_create_player(
+        &mut self,
+        _: &mut LobbyTurn<'_>,
+        _: &mut NoPlayer,
+        _: EnterRoom,
+    ) -> Result<Admission<()>, HandlerError> {
+        Ok(Admission::Rejected(()))
     }
 
     async fn on_initialize(&mut self, turn: &mut LobbyTurn<'_>) -> Result<(), HandlerError> {

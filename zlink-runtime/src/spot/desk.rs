@@ -360,9 +360,6 @@ impl Inner {
         else {
             let stable_type = &object.factory.parts().stable_type;
             let text = format!("the Spot is of the type {stable_type}, which does not handle {name}");
-            if is_first {
-                object.first_is_done();
-            }
             self.refuse("no_handler", Error::not_executed(ErrorKind::NotFound, text), reply);
             return None;
         };

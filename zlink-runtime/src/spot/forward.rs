@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::channel::{Forwarded, Found, Intent, Place};
 use crate::clock;
-use crate::error::{CallError, Error, ErrorKind};
+use crate::error::{CallError, Error, ErrorKind, Execution};
 use crate::limit::ACTIVATION_TIME;
 use crate::location::SpotRecord;
 use crate::message::metadata::MetadataView;
@@ -46,7 +46,10 @@ impl Inner {
             match (forwarded.ended().await, reply) {
                 (Ok(answer), Some(reply)) => reply.relay(&answer),
                 (Ok(_), None) => {}
-                (Err(CallError::Failed(error)), reply) => spots.refuse("not_forwarded", error, reply),
+                (Err(CallError::Failed(error)), reply) => {
+                    spots.forwards_on(&object, &owner, &error);
+                    spots.refuse("not_forwarded", error, reply);
+                }
                 (Err(CallError::Argument(error)), reply) => {
                     let error = Error::not_executed(ErrorKind::InternalFailure, error.to_string());
                     spots.refuse("not_forwarded", error, reply);
@@ -57,6 +60,16 @@ impl Inner {
             self.runtime.spawn(relay);
         } else {
             relay.await;
+        }
+    }
+
+    /// Something was not sent on. Where its owner's node is not among those of its mesh any more, the Spot is nowhere, or
+    /// elsewhere: the next call that comes here asks the store anew.
+    fn forwards_on(self: &Arc<Self>, object: &Arc<Object>, owner: &SpotRecord, error: &Error) {
+        let is_lost = error.kind() == ErrorKind::Unavailable && error.execution() == Execution::NotExecuted;
+        let home = self.home(&owner.mesh);
+        if is_lost && home.is_none_or(|home| !home.links.expects(&owner.node)) {
+            self.gave_up(object, error.clone());
         }
     }
 

@@ -1,6 +1,6 @@
 //! The Spots of one host, and all that they stand on. It must not know how one is made or found.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::atomic::AtomicU64;
@@ -134,6 +134,8 @@ pub(super) struct Inner {
     pub(super) activating: Mutex<Activations>,
     /// Nodes whose hosts were just proved dead, and until when the list of nodes may not show it.
     pub(super) counted_out: Mutex<HashMap<Rid, Instant>>,
+    /// Instance Spots that end once they have had nothing to do for long, in the order in which they are looked at.
+    pub(super) evictable: Mutex<VecDeque<Weak<Object>>>,
     pub(super) subscribers: Subscribers,
     pub(super) fanout: Fanout,
     pub(super) drops: Drops,
@@ -165,6 +167,7 @@ impl Spots {
             places: Mutex::default(),
             activating: Mutex::new(activations()),
             counted_out: Mutex::default(),
+            evictable: Mutex::default(),
             subscribers: Subscribers::default(),
             fanout,
             drops: Drops::default(),

@@ -34,6 +34,7 @@ mod bridges;
 mod clocks;
 mod direct;
 mod execution;
+mod eyes;
 mod ids;
 mod instance;
 mod large;

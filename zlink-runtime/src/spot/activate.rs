@@ -136,11 +136,12 @@ impl Inner {
             return self.gave_up(object, Error::not_executed(ErrorKind::Unavailable, text));
         }
         object.forwards(owner);
-        let (spots, object) = (self.clone(), object.clone());
+        let object = Arc::downgrade(object);
         self.runtime.spawn(async move {
             // As long as those that had sent here still send here.
             tokio::time::sleep(ACTIVATION_TIME + Duration::from_secs(2)).await;
-            spots.remove(&object);
+            let Some(object) = object.upgrade() else { return };
+            object.spots.remove(&object);
             object.lane().close(ErrorKind::Unavailable);
         });
     }

@@ -86,6 +86,9 @@ impl Inner {
             self.is_misled(&object.id, u64::MAX);
         }
         self.remove(&object);
+        if let Closed::Late(_) = closed {
+            object.forget();
+        }
         closed
     }
 

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use tokio::time::Instant;
 
 use crate::error::HandlerError;
-use crate::execution::{Mode, Resting, StateCell, Tick};
+use crate::execution::{Mode, Resting, StateCell, Tick, guarded};
 use crate::id::{ChannelName, PacketName, SpotKind, SpotType, TimerName, Topic, bytes_hash, text_hash};
 use crate::message::codec::Message;
 use crate::transport::BoxFuture;
@@ -88,6 +88,9 @@ pub(super) trait Life: Send + Sync {
         reason: CloseReason,
         deadline: Instant,
     ) -> BoxFuture<'static, Result<(), HandlerError>>;
+
+    /// Drops its state, if that is at rest. Whether none is left.
+    fn forget(&self, object: &Object) -> bool;
 }
 
 /// What a factory made.
@@ -162,6 +165,16 @@ impl<S: Send + 'static, K: OfKind> Life for TypedLife<S, K> {
             }
             Ok(())
         })
+    }
+
+    fn forget(&self, object: &Object) -> bool {
+        let Some(cell) = object.cell() else { return true };
+        let state = cell.downcast_ref::<Resting<S>>().and_then(Resting::take);
+        let was_there = state.is_some();
+        if let Err(panic) = guarded(|| drop(state)) {
+            object.drop_failed(&panic);
+        }
+        was_there
     }
 }
 

@@ -341,17 +341,38 @@ impl Object {
     }
 
     /// Ends it here and now: another host has it, or it was never made. What waits is told why.
-    pub(super) fn stop_with(&self, why: Error) {
+    pub(super) fn stop_with(self: &Arc<Self>, why: Error) {
         let kind = why.kind();
         self.state.lock().end.get_or_insert_default().why.get_or_insert(why);
         self.stop(kind);
     }
 
     /// The same without a reason of its own.
-    pub(super) fn stop(&self, kind: ErrorKind) {
+    pub(super) fn stop(self: &Arc<Self>, kind: ErrorKind) {
         self.set_phase(&mut self.state.lock(), Phase::Ended);
         self.end_timers();
         self.owners().iter().for_each(|owner| owner.stop(kind));
+        self.forget();
+    }
+
+    /// Drops its state, which may keep its own context, and so itself. A turn that is polled at this moment gives it back
+    /// first.
+    pub(super) fn forget(self: &Arc<Self>) {
+        if !self.factory.life().forget(self) {
+            let object = self.clone();
+            self.spots.runtime.spawn(async move {
+                object.drained().await;
+                object.factory.life().forget(&object);
+            });
+        }
+    }
+
+    /// The user's state panicked as it was dropped.
+    pub(super) fn drop_failed(&self, panic: &str) {
+        tracing::error!(
+            target: "zlink::spot", event_id = "zlink.spot.drop_failed", spot = %self.id, panic,
+            "the state of a Spot panicked as it was dropped"
+        );
     }
 
     /// Ends what it still has to do, at the end of its time. Returns how much that was.
@@ -489,10 +510,7 @@ impl Drop for Object {
     fn drop(&mut self) {
         let cell = self.cell.take();
         if let Err(panic) = guarded(|| drop(cell)) {
-            tracing::error!(
-                target: "zlink::spot", event_id = "zlink.spot.drop_failed", spot = %self.id, panic,
-                "the state of a Spot panicked as it was dropped"
-            );
+            self.drop_failed(&panic);
         }
     }
 }

@@ -316,3 +316,59 @@ async fn a_creation_that_panics_at_its_very_end_leaves_its_id_free() -> Tested {
     }
     Ok(())
 }
+
+/// A cart that keeps what lives as long as it does.
+struct Knowing {
+    cart: Cart,
+    context: CartContext,
+}
+
+impl CartSpot for Knowing {
+    async fn activate(context: CartContext) -> Result<Self, HandlerError> {
+        let cart = Cart::activate(context.clone()).await?;
+        Ok(Self { cart, context })
+    }
+
+    async fn add(&mut self, turn: &mut CartTurn<'_>, message: Line) -> Result<(), HandlerError> {
+        self.cart.add(turn, message).await
+    }
+
+    async fn view(&mut self, turn: &mut CartTurn<'_>, request: Line) -> Result<Line, HandlerError> {
+        assert_eq!(turn.id(), self.context.id());
+        self.cart.view(turn, request).await
+    }
+}
+
+/// However a Spot ends, its state does; that it keeps its own context keeps neither.
+///
+/// REQ: LS-033
+#[tokio::test(start_paused = true)]
+async fn a_state_that_keeps_its_context_ends_with_its_spot() -> Tested {
+    for place in REMOTE {
+        let (cluster, world, host) = placed_with(place, 308, |cluster, world| {
+            serves_with(cluster, world, "owner", |objects| objects.spot(cart_spot::<Knowing>()));
+        })
+        .await?;
+        let carts = cart_spots(&host);
+        for id in ["taken", "busy", "kept"] {
+            carts.of(id).view(text("a")).activating().await?;
+        }
+        carts.of("busy").add(text("gate")).await?;
+        cluster.advance(SECOND).await;
+        cluster.store_faults("owner").cut();
+        cluster.advance(20 * SECOND).await;
+        for id in ["taken", "busy"] {
+            let spot = carts.find(id).await?.unwrap();
+            assert!(carts.release(&spot).timeout(60 * SECOND).await?);
+        }
+        assert_eq!(world.count("cart dropped"), 0);
+        cluster.store_faults("owner").heal();
+        cluster.advance(30 * SECOND).await;
+        assert_eq!(world.count("cart dropped"), 2, "what was taken: {:?}", world.log());
+        cluster.kill("owner");
+        cluster.advance(SECOND).await;
+        assert_eq!(world.count("cart dropped"), 3, "and what was left: {:?}", world.log());
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}

@@ -15,14 +15,16 @@ async fn view(cart: &CartSpotClient) -> Result<String, zlink_runtime::error::Cal
     Ok(cart.view(text("")).await?.text)
 }
 
-/// REQ: SP-031, SP-060, SP-066
+/// REQ: SP-031, SP-060, SP-063, SP-066
 #[tokio::test(start_paused = true)]
 async fn the_first_message_makes_the_cart() -> Tested {
     for place in EVERYWHERE {
         let (cluster, world, host) = placed(place, 40).await?;
         world.holds("activate");
         let cart = cart_spots(&host).of("cart");
+        let began = Instant::now();
         cart.add(text("first")).activating().await?;
+        assert_eq!(began.elapsed(), Duration::ZERO, "it is on its way, and that is its end");
         world.until("held in activate").await;
         cart.add(text("second")).activating().await?;
         let asked = tokio::spawn(cart.view(text("third")).activating().into_future());
@@ -218,6 +220,14 @@ async fn where_a_cart_is_made_is_told_or_clear() -> Tested {
         cart().in_mesh("world").await?;
         cart().in_mesh("other").await?;
         assert_eq!(world.count("activate"), 1, "what is there is not moved");
+        cluster.node("plain", |host| host.mesh("world", |mesh| mesh.listen("tcp://plain:1")));
+        let plain = cart_spots(&cluster.start("plain").await?).of("cart");
+        let none = plain.view(text("")).activating().await.unwrap_err();
+        assert_eq!(
+            none.kind(),
+            Some(ErrorKind::NotConfigured),
+            "no mesh has an object role"
+        );
         cluster.shutdown().await?;
     }
     Ok(())
@@ -236,9 +246,13 @@ async fn a_send_waits_thirty_seconds_for_a_cart_that_others_make() -> Tested {
         world.holds("activate");
         cart_spots(&host).of("cart").add(text("first")).activating().await?;
         world.until("held in activate").await;
-        let began = tokio::time::Instant::now();
+        let began = Instant::now();
         let strange = cart_spots(&cluster.host("stranger")).of("cart");
-        let late = strange.add(text("late")).activating().await.unwrap_err();
+        let late = tokio::time::timeout(
+            Duration::from_secs(60),
+            strange.add(text("late")).activating().into_future(),
+        );
+        let late = late.await?.unwrap_err();
         assert_eq!(
             (late.kind(), late.execution()),
             (Some(ErrorKind::DeadlineExceeded), Execution::NotExecuted),

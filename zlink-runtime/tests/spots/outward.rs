@@ -22,7 +22,7 @@ struct Till(World);
 impl BillingHandler for Till {
     async fn charge(&self, _: &ChannelContext<'_>, charge: Charge) -> Result<Receipt, HandlerError> {
         self.0.note(format!("charged {}", charge.order));
-        if charge.order == "gate" {
+        if charge.order.starts_with("gate") {
             self.0.gate().await;
         }
         let number = format!("R-{}", charge.order);
@@ -79,20 +79,37 @@ async fn an_answer_to_a_room_that_is_gone_is_for_nobody() -> Tested {
         let (cluster, world, host) = with_bank(place, 101).await?;
         let (one, spot) = room(&host, "one", "x").await?;
         let looking = tokio::spawn(
-            one.look(text("charge billing gate"))
+            one.look(text("charge billing gate one"))
                 .timeout(300 * SECOND)
                 .into_future(),
         );
-        world.until("charged gate").await;
+        world.until("charged gate one").await;
         let closing = tokio::spawn(room_spots(&host).close(&spot).timeout(100 * SECOND).into_future());
         // It gets thirty seconds to finish.
         assert!(closing.await??);
         let lost = looking.await?.unwrap_err();
         assert_eq!(lost.execution(), Execution::Unknown, "{lost}");
         let (again, _) = room(&host, "one", "new").await?;
+        // Nor for the room that has its ID now, or for others, which wait for another.
+        let mut rooms = vec![again];
+        for number in 0..8 {
+            rooms.push(room(&host, &number.to_string(), "new").await?.0);
+        }
+        let asks = |one: &RoomSpotClient| {
+            let asked = one.look(text("charge billing gate two")).timeout(300 * SECOND);
+            tokio::spawn(asked.into_future())
+        };
+        let asked: Vec<_> = rooms.iter().map(asks).collect();
+        cluster.advance(SECOND).await;
+        assert_eq!(world.count("charged gate two"), rooms.len());
         world.open(1);
         cluster.advance(SECOND).await;
-        assert_eq!(look(&again, "lines").await?, "new");
+        assert!(!asked.iter().any(tokio::task::JoinHandle::is_finished));
+        world.open(rooms.len());
+        for (one, asked) in rooms.iter().zip(asked) {
+            assert_eq!(asked.await??.text, "R-gate two");
+            assert_eq!(look(one, "lines").await?, "new,R-gate two");
+        }
         cluster.shutdown().await?;
     }
     Ok(())

@@ -47,6 +47,14 @@ async fn sends_wait_requests_end_and_publishes_pass_by() -> Tested {
             .collect();
         cluster.advance(60 * SECOND).await;
         assert!(queued(&cluster) <= JOBS, "{} jobs", queued(&cluster));
+        let done = sends.iter().filter(|send| send.is_finished()).count();
+        // What goes to another node is done once its link has it.
+        let most = if place.0 == Placement::Local {
+            JOBS as usize
+        } else {
+            sends.len()
+        };
+        assert!(done <= most, "{done} are done, and none is kept beside the queue");
         let late = one.look(text("lines")).timeout(SECOND).await.unwrap_err();
         assert_eq!(late.kind(), Some(ErrorKind::DeadlineExceeded), "{late}");
         // Published on the full host itself: no Spot of it has room, and nobody is told.
@@ -156,7 +164,18 @@ async fn a_flood_of_creations_is_refused_and_holds_nobody_else_up() -> Tested {
             "{told}"
         );
         assert_eq!(look(&one, "lines").await?, "x", "what is sent does not wait for it");
+        assert_eq!(
+            cluster.host("owner").status().jobs.in_use(),
+            0,
+            "nor does it hold permits"
+        );
         let other = creates(&cluster.host("stranger"));
+        cluster.advance(SECOND).await;
+        assert_eq!(
+            world.count("held in create"),
+            MOST + 1,
+            "others have a bound of their own"
+        );
         world.open_build(MOST + 2);
         other.await??;
         for made in making {

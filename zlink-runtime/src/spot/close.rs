@@ -161,7 +161,6 @@ impl Inner {
         }
     }
 
-<<<<<<< HEAD
     /// Looks at the next of those that are `left` of this round. However many there are, it costs the same.
     fn evict_some(self: &Arc<Self>, left: &mut usize) -> Duration {
         let next: Vec<_> = {
@@ -172,25 +171,6 @@ impl Inner {
             let next = EVICTION_SCAN.min(*left).min(all.len());
             *left -= next;
             all.drain(..next).collect()
-=======
-    fn evict_some(self: &Arc<Self>, from: &mut Option<SpotId>) -> Duration {
-        let shortest = self.homes.iter().filter_map(|home| home.idle_timeout).min();
-        let Some(shortest) = shortest else {
-            return Duration::from_secs(60);
-        };
-        let mut candidates: Vec<_> = {
-            let table = self.table.lock();
-            let after = |id: &SpotId| from.as_ref().is_none_or(|from| id > from);
-            table.iter().filter(|object| after(&object.id)).cloned().collect()
-        };
-        candidates.sort_unstable_by(|one, other| one.id.cmp(&other.id));
-        let all = candidates.len() <= EVICTION_SCAN;
-        candidates.truncate(EVICTION_SCAN);
-        *from = if all {
-            None
-        } else {
-            candidates.last().map(|object| object.id.clone())
->>>>>>> merge
         };
         let now = clock::now();
         let is_open = self.fence.is_open();

@@ -366,17 +366,10 @@ impl Inner {
             .handler(name.as_bytes(), spot.call.correlation.is_some())
         else {
             let stable_type = &object.factory.parts().stable_type;
-<<<<<<< HEAD
-            let text = format!("the Spot is of the type {stable_type}, which does not handle {name}");
-=======
             let mut text = format!("the Spot is of the type {stable_type}, which does not handle {name}");
             if let Some(other) = intended(&spot, &record).filter(|other| other != stable_type.as_str()) {
                 text = format!("{text}; the call would have made one of the type {other}");
             }
-            if is_first {
-                object.first_is_done();
-            }
->>>>>>> merge
             self.refuse("no_handler", Error::not_executed(ErrorKind::NotFound, text), reply);
             return None;
         };

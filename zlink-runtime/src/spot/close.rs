@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 use std::task::Poll;
 use std::time::Duration;
 
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::clock;
@@ -217,27 +218,45 @@ impl Spots {
     pub(crate) async fn close(&self, deadline: Instant) -> (usize, usize) {
         self.seal();
         let (mut unfinished, mut failed) = (0, 0);
-        let mut closing = tokio::task::JoinSet::new();
-        for object in self.all() {
-            let spots = self.0.clone();
-            match object.phase() {
-                Phase::Closing => closing.spawn_on(
-                    spots.finish_close(object, CloseReason::HostShutdown, Some(deadline)),
-                    &self.0.runtime,
-                ),
-                Phase::Forwarding => closing.spawn_on(spots.finish_forwarding(object, deadline), &self.0.runtime),
-                Phase::Creating | Phase::Ready | Phase::Ended => continue,
+        let mut count = |closed| match closed {
+            Ok(Closed::Late(jobs)) => unfinished += jobs,
+            Ok(Closed::Failed) => failed += 1,
+            Ok(Closed::Well) | Err(_) => {}
+        };
+        // A Spot that has members ends after them.
+        let (entries, others): (Vec<_>, Vec<_>) = self.all().into_iter().partition(Object::is_entry);
+        let (mut actors, mut spots) = (JoinSet::new(), JoinSet::new());
+        for object in others {
+            let to = if object.spot().is_some() {
+                &mut actors
+            } else {
+                &mut spots
             };
+            self.finish(object, deadline, to);
         }
-        while let Some(closed) = closing.join_next().await {
-            match closed {
-                Ok(Closed::Late(jobs)) => unfinished += jobs,
-                Ok(Closed::Failed) => failed += 1,
-                Ok(Closed::Well) | Err(_) => {}
-            }
+        while let Some(closed) = actors.join_next().await {
+            count(closed);
+        }
+        for entry in entries {
+            self.finish(entry, deadline, &mut spots);
+        }
+        while let Some(closed) = spots.join_next().await {
+            count(closed);
         }
         self.0.end_tasks();
         (unfinished, failed)
+    }
+
+    fn finish(&self, object: Arc<Object>, deadline: Instant, to: &mut JoinSet<Closed>) {
+        let spots = self.0.clone();
+        match object.phase() {
+            Phase::Closing => to.spawn_on(
+                spots.finish_close(object, CloseReason::HostShutdown, Some(deadline)),
+                &self.0.runtime,
+            ),
+            Phase::Forwarding => to.spawn_on(spots.finish_forwarding(object, deadline), &self.0.runtime),
+            Phase::Creating | Phase::Ready | Phase::Ended => return,
+        };
     }
 
     fn all(&self) -> Vec<Arc<Object>> {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::channel::{Found, Intent, KnownSpot, Owned, Place, SpotTo};
 use crate::error::Error;
-use crate::id::{MeshName, Rid, SpotId, SpotType};
+use crate::id::{MeshName, ObjectId, Rid, SpotType};
 use crate::limit::ACTIVATION_TIME;
 use crate::location::{BootTime, SpotRecord};
 use crate::routing::cache::RouteCache;
@@ -33,7 +33,7 @@ pub(super) const ANY_OWNER: SpotTarget = SpotTarget {
 
 /// Spots that this host has sent a first message to: their calls go the same way for a while, and are remembered for as long
 /// as the last of them may be on its way on.
-pub(super) type Activations = RouteCache<SpotId, Activation>;
+pub(super) type Activations = RouteCache<ObjectId, Activation>;
 
 pub(super) fn activations() -> Activations {
     // Each is a message that this host has sent within their age.
@@ -148,7 +148,7 @@ impl Inner {
     }
 
     /// A Spot of this host that knows its route itself.
-    fn found_here(&self, id: &SpotId, now: BootTime, losses: u64) -> Option<Found> {
+    fn found_here(&self, id: &ObjectId, now: BootTime, losses: u64) -> Option<Found> {
         let lease = self.fence.lease();
         let now = lease.admits_by(now)?;
         let object = self.object(id)?;
@@ -180,7 +180,7 @@ impl Inner {
         }
     }
 
-    pub(super) fn is_misled(&self, id: &SpotId, version: u64) {
+    pub(super) fn is_misled(&self, id: &ObjectId, version: u64) {
         let object = self.object(id);
         let mut routes = self.routes.lock();
         routes.forget(id, version);
@@ -239,7 +239,7 @@ impl Inner {
     pub(super) fn on_its_way(
         &self,
         activating: &mut Activations,
-        id: &SpotId,
+        id: &ObjectId,
         intent: Option<&Intent>,
         now: BootTime,
     ) -> Option<OnItsWay> {
@@ -260,7 +260,7 @@ impl Inner {
     pub(super) fn begins_to_make(
         &self,
         activating: &mut Activations,
-        id: &SpotId,
+        id: &ObjectId,
         stable_type: SpotType,
         place: Place,
     ) -> Result<Found, Error> {

@@ -7,7 +7,7 @@ use crate::channel::Method;
 use crate::channel::caller::Caller;
 use crate::error::HandlerError;
 use crate::host::Host;
-use crate::id::{Generation, ObjectGeneration, SpotKind};
+use crate::id::{Generation, ObjectGeneration, ObjectKind, Space};
 use crate::location::{MemoryStore, OperationId, OwnerId, Revision, SpotState};
 use crate::spot::call::SpotRoute;
 use crate::spot::factory::SpotFactory;
@@ -42,8 +42,8 @@ async fn caller(cluster: &Cluster) -> (Host, Arc<Inner>) {
 /// Of a Spot of another host, in that run of it.
 fn record(id: &str, lease: u64) -> SpotRecord {
     SpotRecord {
-        id: SpotId::new(id).unwrap(),
-        kind: SpotKind::User,
+        id: Space::Spots.id(id).unwrap(),
+        kind: ObjectKind::User,
         stable_type: SpotType::from_static("arena.room"),
         mesh: MeshName::from_static("world"),
         node: Rid::new("owner").unwrap(),
@@ -61,6 +61,7 @@ fn record(id: &str, lease: u64) -> SpotRecord {
         },
         inbox: Bytes::new(),
         blob: None,
+        spot: None,
     }
 }
 
@@ -125,7 +126,7 @@ async fn where_first_messages_went_is_forgotten_in_time() {
     let (_host, spots) = caller(&cluster).await;
     let begin = |id: &str| {
         let place = Place::new(MeshName::from_static("world"), Rid::new("owner").unwrap(), run(1));
-        let (id, stable_type) = (SpotId::new(id).unwrap(), SpotType::from_static("arena.cart"));
+        let (id, stable_type) = (Space::Spots.id(id).unwrap(), SpotType::from_static("arena.cart"));
         spots.begins_to_make(&mut spots.activating.lock(), &id, stable_type, place)
     };
     let first = begin("first").unwrap();
@@ -133,7 +134,7 @@ async fn where_first_messages_went_is_forgotten_in_time() {
         stable_type: SpotType::from_static("arena.cart"),
         mesh: None,
     };
-    let spot = |intent| SpotTo::new(SpotId::new("first").unwrap(), intent);
+    let spot = |intent| SpotTo::new(Space::Spots.id("first").unwrap(), intent);
     let (plain, intends) = (spot(None), spot(Some(intent)));
     let state = |spot: &SpotTo| {
         let now = spots.authority.reader().now();
@@ -209,14 +210,14 @@ async fn what_was_made_here_is_known_by_its_spot_alone() {
     let host = cluster.start("owner").await.unwrap();
     let spots = host.outbound().objects_as::<Inner>().unwrap();
     let place = Place::new(MeshName::from_static("world"), Rid::new("elsewhere").unwrap(), run(1));
-    let (elsewhere, stable_type) = (SpotId::new("b").unwrap(), SpotType::from_static("arena.cart"));
+    let (elsewhere, stable_type) = (Space::Spots.id("b").unwrap(), SpotType::from_static("arena.cart"));
     let begun = spots.begins_to_make(&mut spots.activating.lock(), &elsewhere, stable_type.clone(), place);
     drop(begun.unwrap());
 
     let cart = SpotRoute::new(&host, stable_type).of("a");
     let go = || cart.send(Method::send("go"), wire::SpotClosed::default());
     cart.activates(go()).activating().await.unwrap();
-    let id = SpotId::new("a").unwrap();
+    let id = Space::Spots.id("a").unwrap();
     while spots.object(&id).is_none_or(|cart| cart.phase() != Phase::Ready) {
         tokio::task::yield_now().await;
     }

@@ -43,13 +43,19 @@ pub(super) fn unavailable(record: &SpotRecord) -> Error {
 
 /// Whether an ID has the form of those that the runtime gives to Entry Spots.
 pub(super) fn is_entry_form(id: &ObjectId) -> bool {
-    let Some((prefix, uuid)) = id.spot().map_or("", SpotId::as_str).rsplit_once("-entry-") else {
+    // Most IDs are shorter.
+    let text = id.spot().map_or("", SpotId::as_str);
+    let at = text.len().checked_sub(uuid::fmt::Hyphenated::LENGTH);
+    let Some((begin, uuid)) = at.and_then(|at| text.split_at_checked(at)) else {
+        return false;
+    };
+    let Some(prefix) = begin.strip_suffix("-entry-") else {
         return false;
     };
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     let lower = !uuid.bytes().any(|byte| byte.is_ascii_uppercase());
     let v4 = uuid::Uuid::try_parse(uuid).is_ok_and(|uuid| uuid.get_version_num() == 4);
-    (1..=64).contains(&prefix.len()) && prefix.bytes().all(legal) && uuid.len() == 36 && lower && v4
+    (1..=64).contains(&prefix.len()) && prefix.bytes().all(legal) && lower && v4
 }
 
 /// Refuses an ID that only the runtime gives.
@@ -146,7 +152,7 @@ impl Inner {
     /// from there first.
     async fn leave_activation(&self, spot: &SpotTo, record: &SpotRecord) -> Option<Found> {
         let now = self.authority.reader().now();
-        let over = self.activating.lock().get(&spot.id, now).cloned();
+        let over = self.finds.lock().activating.get(&spot.id, now).cloned();
         match self.first_message(spot) {
             Some(OnItsWay::Behind(found)) if found.place.node != record.node => return Some(found),
             Some(OnItsWay::Over(place, left)) if place.node != record.node => tokio::time::sleep(left).await,
@@ -154,27 +160,27 @@ impl Inner {
         }
         if let Some(over) = over {
             // Not one that was begun meanwhile.
-            self.activating.lock().remove(&over);
+            self.finds.lock().activating.remove(&over);
         }
         None
     }
 
     fn first_message(&self, spot: &SpotTo) -> Option<OnItsWay> {
         let now = self.authority.reader().now();
-        self.on_its_way(&mut self.activating.lock(), &spot.id, spot.intent.as_ref(), now)
+        self.on_its_way(&mut self.finds.lock().activating, &spot.id, spot.intent.as_ref(), now)
     }
 
     /// Chooses where it is made, and keeps to that for a while.
     fn begin_activation(&self, id: &ObjectId, intent: &Intent) -> Result<Found, Error> {
         let home = self.home_for(intent.mesh.as_ref())?;
-        let mut activating = self.activating.lock();
+        let mut finds = self.finds.lock();
         let now = self.authority.reader().now();
-        if let Some(OnItsWay::Behind(found)) = self.on_its_way(&mut activating, id, Some(intent), now) {
+        if let Some(OnItsWay::Behind(found)) = self.on_its_way(&mut finds.activating, id, Some(intent), now) {
             return Ok(found);
         }
         let place = self.place(home, ObjectKind::Instance, &intent.stable_type, &[])?;
         let place = channel::Place::new(home.mesh.clone(), place.rid, place.lifecycle);
-        self.begins_to_make(&mut activating, id, intent.stable_type.clone(), place)
+        self.begins_to_make(&mut finds, id, intent.stable_type.clone(), place)
     }
 
     /// The node of this host in the mesh that new Spots are made in.

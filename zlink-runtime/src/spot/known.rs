@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::channel::{Found, Intent, KnownSpot, Owned, Place, SpotTo};
 use crate::error::Error;
 use crate::id::{MeshName, ObjectId, Rid, SpotType};
-use crate::limit::ACTIVATION_TIME;
+use crate::limit::{ACTIVATION_TIME, ROUTE_CACHE_ROUTES};
 use crate::location::{BootTime, SpotRecord};
 use crate::routing::cache::RouteCache;
 use crate::routing::keyed::Keyed;
@@ -35,9 +35,23 @@ pub(super) const ANY_OWNER: SpotTarget = SpotTarget {
 /// as the last of them may be on its way on.
 pub(super) type Activations = RouteCache<ObjectId, Activation>;
 
-pub(super) fn activations() -> Activations {
-    // Each is a message that this host has sent within their age.
-    RouteCache::new(ACTIVATION_TIME + ON_ITS_WAY, usize::MAX)
+/// What was found, and what is being made by what this host has sent. Both are looked at, and changed, as one: what is
+/// activated later finds a route that was remembered before, and takes it back.
+#[derive(Debug)]
+pub(super) struct Finds {
+    /// Those that were found elsewhere.
+    pub(super) routes: RouteCache<ObjectId, Owned>,
+    pub(super) activating: Activations,
+}
+
+impl Finds {
+    pub(super) fn new(route_age: Duration) -> Self {
+        Self {
+            routes: RouteCache::new(route_age, ROUTE_CACHE_ROUTES),
+            // Each is a message that this host has sent within their age.
+            activating: RouteCache::new(ACTIVATION_TIME + ON_ITS_WAY, usize::MAX),
+        }
+    }
 }
 
 /// Where a Spot is being made by what this host has sent.
@@ -93,23 +107,19 @@ impl Inner {
     pub(super) fn known_route(&self, spot: &SpotTo) -> Option<(Found, Option<Arc<KnownSpot>>)> {
         let reader = self.authority.reader();
         let (now, losses) = (reader.now(), reader.losses());
-        let mut activating = self.activating.lock();
-        match self.on_its_way(&mut activating, &spot.id, spot.intent.as_ref(), now) {
+        let mut finds = self.finds.lock();
+        match self.on_its_way(&mut finds.activating, &spot.id, spot.intent.as_ref(), now) {
             Some(OnItsWay::Behind(found)) => return Some((found, None)),
             // What was sent there last may still be on its way on.
             Some(OnItsWay::Over(..)) => return None,
             None => {}
         }
-        // Under the same lock: what is activated later finds this, and takes it back.
-        let known = {
-            let mut routes = self.routes.lock();
-            routes.begin_epoch(losses);
-            routes.get(&spot.id, now).cloned()
-        };
-        drop(activating);
+        finds.routes.begin_epoch(losses);
+        let known = finds.routes.get(&spot.id, now).cloned();
+        drop(finds);
         let found = match &known {
             Some(known) if !self.lives(&known.route().place, now) => {
-                self.routes.lock().forget(&spot.id, known.version());
+                self.finds.lock().routes.forget(&spot.id, known.version());
                 return None;
             }
             Some(known) => Found::known(known),
@@ -182,14 +192,13 @@ impl Inner {
 
     pub(super) fn is_misled(&self, id: &ObjectId, version: u64) {
         let object = self.object(id);
-        let mut routes = self.routes.lock();
-        routes.forget(id, version);
+        let mut finds = self.finds.lock();
+        finds.routes.forget(id, version);
         if let Some(object) = &object {
             object.route.forget(version);
         }
-        drop(routes);
         if version == 0 {
-            self.activating.lock().forget(id, 0);
+            finds.activating.forget(id, 0);
         }
     }
 
@@ -199,8 +208,8 @@ impl Inner {
         let (id, version, object) = (&record.id, found.version, self.object(&record.id));
         let now = self.authority.reader().now();
         // One section, so that nothing is found again that is forgotten meanwhile.
-        let mut activating = self.activating.lock();
-        let mut routes = self.routes.lock();
+        let mut finds = self.finds.lock();
+        let Finds { routes, activating } = &mut *finds;
         let elsewhere = activating
             .get(id, now)
             .is_some_and(|known| !known.route().leads_to(&found.place));
@@ -259,7 +268,7 @@ impl Inner {
     /// Where the message cannot say so.
     pub(super) fn begins_to_make(
         &self,
-        activating: &mut Activations,
+        finds: &mut Finds,
         id: &ObjectId,
         stable_type: SpotType,
         place: Place,
@@ -271,8 +280,9 @@ impl Inner {
         };
         let made = self.envelope_of(&activation)?;
         let found = self.found_where_made(&activation, Some(made));
-        activating.put(id.clone(), 0, activation, self.authority.reader().now());
-        self.routes.lock().forget(id, u64::MAX);
+        let now = self.authority.reader().now();
+        finds.activating.put(id.clone(), 0, activation, now);
+        finds.routes.forget(id, u64::MAX);
         if let Some(object) = self.object(id) {
             object.route.forget(u64::MAX);
         }
@@ -300,8 +310,10 @@ impl Inner {
             tokio::time::sleep(SWEEP).await;
             let Some(spots) = this.upgrade() else { return };
             let now = spots.authority.reader().now();
-            spots.activating.lock().drop_old(now);
-            spots.routes.lock().drop_old(now);
+            let mut finds = spots.finds.lock();
+            finds.activating.drop_old(now);
+            finds.routes.drop_old(now);
+            drop(finds);
             spots.places.lock().drop_unused();
         }
     }

@@ -14,21 +14,20 @@ use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::channel::{DropCounts, Drops, Filters, Objects, Outbound, OwnPeer, Owned, Place};
+use crate::channel::{DropCounts, Drops, Filters, Objects, Outbound, OwnPeer, Place};
 use crate::clock;
 use crate::error::{Error, ErrorKind};
 use crate::execution::{CpuPool, IoPool, Timers, WorkersHandle};
 use crate::id::{Generation, MeshName, ObjectId, ObjectKind, Rid, SpotType};
-use crate::limit::{LIFECYCLE_JOBS, ROUTE_CACHE_ROUTES};
+use crate::limit::LIFECYCLE_JOBS;
 use crate::location::{Authority, Blobs, HostLease, Reader, SpotRecord, nanos};
 use crate::mesh::Links;
 use crate::permit::HostPermits;
 use crate::random::Random;
-use crate::routing::cache::RouteCache;
 
 use super::controls::Controls;
 use super::factory::SpotFactory;
-use super::known::{Activations, Places, activations};
+use super::known::{Finds, Places};
 use super::object::Object;
 use super::publish::{Fanout, Subscribers};
 use super::shared::Shared;
@@ -170,12 +169,10 @@ pub(super) struct Inner {
     pub(super) homes: Vec<Arc<Home>>,
     /// Those that are here, or are being made here.
     pub(super) table: Mutex<Table>,
-    /// Those that were found, here and elsewhere.
-    pub(super) routes: Mutex<RouteCache<ObjectId, Owned>>,
+    /// Those that were found, and those that this host has sent a first message to.
+    pub(super) finds: Mutex<Finds>,
     /// Where that is.
     pub(super) places: Mutex<Places>,
-    /// Those that this host has sent a first message to, and where.
-    pub(super) activating: Mutex<Activations>,
     /// Nodes whose hosts were just proved dead, and until when the list of nodes may not show it.
     pub(super) counted_out: Mutex<HashMap<Rid, Instant>>,
     /// Instance Spots that end once they have had nothing to do for long, in the order in which they are looked at.
@@ -207,9 +204,8 @@ impl Spots {
             shared: config.shared,
             homes: config.homes.into_iter().map(Arc::new).collect(),
             table: Mutex::default(),
-            routes: Mutex::new(RouteCache::new(config.route_age, ROUTE_CACHE_ROUTES)),
+            finds: Mutex::new(Finds::new(config.route_age)),
             places: Mutex::default(),
-            activating: Mutex::new(activations()),
             counted_out: Mutex::default(),
             evictable: Mutex::default(),
             subscribers: Subscribers::default(),
@@ -249,7 +245,7 @@ impl Spots {
 
     /// Changes how long what is found from here on is looked up no more.
     pub(crate) fn set_route_age(&self, age: Duration) {
-        self.0.routes.lock().set_max_age(age);
+        self.0.finds.lock().routes.set_max_age(age);
     }
 
     /// Stops everything at once, and waits for nothing.

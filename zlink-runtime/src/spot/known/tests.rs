@@ -76,7 +76,7 @@ async fn a_route_is_remembered_with_all_that_it_may_be_wrong_in() {
     let found = spots.remember(&record, spots.losses());
     assert_eq!((found.version, found.activation), (6, None));
     let now = spots.authority.reader().now();
-    let known = spots.routes.lock().get(&record.id, now).cloned().unwrap();
+    let known = spots.finds.lock().routes.get(&record.id, now).cloned().unwrap();
     assert_eq!(known.version(), 6);
     let Owned {
         place,
@@ -127,7 +127,7 @@ async fn where_first_messages_went_is_forgotten_in_time() {
     let begin = |id: &str| {
         let place = Place::new(MeshName::from_static("world"), Rid::new("owner").unwrap(), run(1));
         let (id, stable_type) = (Space::Spots.id(id).unwrap(), SpotType::from_static("arena.cart"));
-        spots.begins_to_make(&mut spots.activating.lock(), &id, stable_type, place)
+        spots.begins_to_make(&mut spots.finds.lock(), &id, stable_type, place)
     };
     let first = begin("first").unwrap();
     let intent = Intent {
@@ -138,7 +138,7 @@ async fn where_first_messages_went_is_forgotten_in_time() {
     let (plain, intends) = (spot(None), spot(Some(intent)));
     let state = |spot: &SpotTo| {
         let now = spots.authority.reader().now();
-        spots.on_its_way(&mut spots.activating.lock(), &spot.id, spot.intent.as_ref(), now)
+        spots.on_its_way(&mut spots.finds.lock().activating, &spot.id, spot.intent.as_ref(), now)
     };
     cluster.advance(29 * SECOND).await;
     let (behind, _) = spots.known_route(&plain).unwrap();
@@ -162,12 +162,12 @@ async fn where_first_messages_went_is_forgotten_in_time() {
         }
         cluster.advance(SECOND).await;
         assert!(
-            spots.activating.lock().len() <= 32 * each_second,
+            spots.finds.lock().activating.len() <= 32 * each_second,
             "after {second} seconds"
         );
     }
     cluster.advance(ACTIVATION_TIME + ON_ITS_WAY + SWEEP).await;
-    assert_eq!(spots.activating.lock().len(), 0);
+    assert_eq!(spots.finds.lock().activating.len(), 0);
     cluster.shutdown().await.unwrap();
 }
 
@@ -179,10 +179,10 @@ async fn old_routes_take_no_room() {
     for spot in 0..5_000 {
         spots.remember(&record(&format!("{spot}"), 3), spots.losses());
     }
-    assert_eq!(spots.routes.lock().len(), 5_000);
+    assert_eq!(spots.finds.lock().routes.len(), 5_000);
     cluster.advance(crate::limit::ROUTE_CACHE_AGE + SWEEP).await;
     let (routes, room) = {
-        let routes = spots.routes.lock();
+        let routes = &spots.finds.lock().routes;
         (routes.len(), routes.room())
     };
     assert_eq!(routes, 0);
@@ -211,7 +211,7 @@ async fn what_was_made_here_is_known_by_its_spot_alone() {
     let spots = host.outbound().objects_as::<Inner>().unwrap();
     let place = Place::new(MeshName::from_static("world"), Rid::new("elsewhere").unwrap(), run(1));
     let (elsewhere, stable_type) = (Space::Spots.id("b").unwrap(), SpotType::from_static("arena.cart"));
-    let begun = spots.begins_to_make(&mut spots.activating.lock(), &elsewhere, stable_type.clone(), place);
+    let begun = spots.begins_to_make(&mut spots.finds.lock(), &elsewhere, stable_type.clone(), place);
     drop(begun.unwrap());
 
     let cart = SpotRoute::new(&host, stable_type).of("a");
@@ -221,7 +221,7 @@ async fn what_was_made_here_is_known_by_its_spot_alone() {
     while spots.object(&id).is_none_or(|cart| cart.phase() != Phase::Ready) {
         tokio::task::yield_now().await;
     }
-    assert_eq!(spots.activating.lock().len(), 1, "that of the other");
+    assert_eq!(spots.finds.lock().activating.len(), 1, "that of the other");
     let (found, _) = spots.known_route(&SpotTo::new(id, None)).unwrap();
     assert_ne!(found.target, ANY_OWNER, "the Spot itself");
     assert!(found.activation.is_none());

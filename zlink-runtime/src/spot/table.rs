@@ -5,12 +5,10 @@ use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use crate::routing::keyed::Keyed;
-
 use super::object::Object;
 
 #[derive(Default)]
-pub(super) struct Table(HashSet<ById, Keyed>);
+pub(super) struct Table(HashSet<ById>);
 
 impl Table {
     /// The Spot with that ID, as it came: what is no ID finds none.

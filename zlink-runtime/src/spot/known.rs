@@ -13,7 +13,6 @@ use crate::id::{MeshName, ObjectId, Rid, SpotType};
 use crate::limit::{ACTIVATION_TIME, ROUTE_CACHE_ROUTES};
 use crate::location::{BootTime, SpotRecord};
 use crate::routing::cache::RouteCache;
-use crate::routing::keyed::Keyed;
 use crate::wire::SpotTarget;
 
 use super::spots::Inner;
@@ -79,7 +78,7 @@ pub(super) enum OnItsWay {
 
 /// The nodes that Spots were found on, each once.
 #[derive(Debug, Default)]
-pub(super) struct Places(HashMap<(MeshName, Rid), Arc<Place>, Keyed>);
+pub(super) struct Places(HashMap<(MeshName, Rid), Arc<Place>>);
 
 impl Places {
     /// The one for all that says what `place` does.

@@ -213,6 +213,7 @@ impl Spots {
             // What waits for its end is answered as it is dropped.
             drop(object.end());
             object.stop(ErrorKind::ShuttingDown);
+            self.0.subscribers.remove(&object);
         }
         self.0.end_tasks();
     }

@@ -256,6 +256,7 @@ impl Spots {
             drop(object.end());
             object.stop(ErrorKind::ShuttingDown);
             object.forget();
+            self.0.subscribers.remove(&object);
         }
         self.0.end_tasks();
     }

@@ -4,10 +4,11 @@
 //! It must not know how a Spot is found.
 
 use std::collections::HashMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use crate::channel::{Found, Intent, KnownSpot, Owned, Place, SpotTo};
+use crate::channel::{Found, Intent, KnownSpot, Lead, Owned, Place, SpotTo};
 use crate::error::Error;
 use crate::id::{MeshName, Rid, SpotId, SpotType};
 use crate::limit::ACTIVATION_TIME;
@@ -155,7 +156,7 @@ impl Inner {
         Some(Found {
             place: object.home.place(lease)?.clone(),
             target: object.target()?,
-            version,
+            lead: Lead::Record(version),
             activation: None,
         })
     }
@@ -174,11 +175,12 @@ impl Inner {
                 owner_generation: record.owner_generation,
                 lease: record.lease.get(),
             },
-            version: record.version.get(),
+            lead: Lead::Record(record.version.get()),
             activation: None,
         }
     }
 
+    /// What version `version` of its record, or an older one, says of it is wrong.
     pub(super) fn is_misled(&self, id: &SpotId, version: u64) {
         let object = self.object(id);
         let mut routes = self.routes.lock();
@@ -186,16 +188,12 @@ impl Inner {
         if let Some(object) = &object {
             object.route.forget(version);
         }
-        drop(routes);
-        if version == 0 {
-            self.activating.lock().forget(id, 0);
-        }
     }
 
     /// Remembers where it is, unless the store was found to have lost records since it was asked.
     pub(super) fn remember(&self, record: &SpotRecord, losses: u64) -> Found {
         let found = self.found_by(record);
-        let (id, version, object) = (&record.id, found.version, self.object(&record.id));
+        let (id, version, object) = (&record.id, record.version.get(), self.object(&record.id));
         let now = self.authority.reader().now();
         // One section, so that nothing is found again that is forgotten meanwhile.
         let mut activating = self.activating.lock();
@@ -248,7 +246,11 @@ impl Inner {
         }
         // One without an intent makes nothing, and comes behind what does.
         let made = intent.and_then(|_| self.envelope_of(activation).ok());
-        Some(OnItsWay::Behind(self.found_where_made(activation, made)))
+        Some(OnItsWay::Behind(self.found_where_made(
+            activation,
+            known.version(),
+            made,
+        )))
     }
 
     /// From here on its calls go the way of the first message, which makes it there.
@@ -268,8 +270,10 @@ impl Inner {
             operation: self.random.uuid().into_bytes(),
         };
         let made = self.envelope_of(&activation)?;
-        let found = self.found_where_made(&activation, Some(made));
-        activating.put(id.clone(), 0, activation, self.authority.reader().now());
+        // Each has a number of its own, so that what is heard of one says nothing of the next.
+        let number = self.first_messages.fetch_add(1, Ordering::Relaxed) + 1;
+        let found = self.found_where_made(&activation, number, Some(made));
+        activating.put(id.clone(), number, activation, self.authority.reader().now());
         self.routes.lock().forget(id, u64::MAX);
         if let Some(object) = self.object(id) {
             object.route.forget(u64::MAX);
@@ -283,11 +287,11 @@ impl Inner {
         self.envelope_with(home, &activation.stable_type, place.lifecycle, activation.operation)
     }
 
-    fn found_where_made(&self, activation: &Activation, made: Option<Arc<[u8]>>) -> Found {
+    fn found_where_made(&self, activation: &Activation, number: u64, made: Option<Arc<[u8]>>) -> Found {
         Found {
             place: activation.place.clone(),
             target: ANY_OWNER,
-            version: 0,
+            lead: Lead::FirstMessage(number),
             activation: made,
         }
     }

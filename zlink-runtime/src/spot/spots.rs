@@ -132,6 +132,8 @@ pub(super) struct Inner {
     pub(super) places: Mutex<Places>,
     /// Those that this host has sent a first message to, and where.
     pub(super) activating: Mutex<Activations>,
+    /// How many such messages there were.
+    pub(super) first_messages: AtomicU64,
     /// Nodes whose hosts were just proved dead, and until when the list of nodes may not show it.
     pub(super) counted_out: Mutex<HashMap<Rid, Instant>>,
     pub(super) subscribers: Subscribers,
@@ -164,6 +166,7 @@ impl Spots {
             routes: Mutex::new(RouteCache::new(config.route_age, ROUTE_CACHE_ROUTES)),
             places: Mutex::default(),
             activating: Mutex::new(activations()),
+            first_messages: AtomicU64::new(0),
             counted_out: Mutex::default(),
             subscribers: Subscribers::default(),
             fanout,

@@ -1,5 +1,6 @@
 //! How calls find a Spot: behind the message that made it, by what is remembered, and anew where that is wrong.
 
+use std::task::Poll;
 use std::time::Duration;
 
 use zlink_runtime::error::{CallError, ErrorKind, Execution};
@@ -94,6 +95,42 @@ async fn a_plain_call_comes_behind_what_makes_a_cart_anew() -> Tested {
         world.open_build(1);
         assert_eq!(viewed.await??.text, "first,second,third", "{place:?}");
         assert_eq!(world.count("activate cart"), 2);
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// What is heard of an earlier first message, however late, says nothing of the next one: calls go behind that.
+///
+/// REQ: RT-005, RT-007
+#[tokio::test(start_paused = true)]
+async fn a_late_refusal_of_an_earlier_first_message_leaves_the_next_alone() -> Tested {
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed(place, 181).await?;
+        let cart = cart_spots(&host).of("cart");
+        let faults = cluster.store_faults("owner");
+        faults.every(Operation::Write, Fault::Error);
+        cart.add(text("never")).activating().await?;
+        let mut late = std::pin::pin!(cart.view(text("never")).into_future());
+        // It is sent behind that, and is not looked at again until its answer is old.
+        let sent = std::future::poll_fn(|cx| Poll::Ready(late.as_mut().poll(cx))).await;
+        assert!(sent.is_pending());
+        let refused = view(&cart).await.unwrap_err();
+        assert_eq!(refused.execution(), Execution::NotExecuted, "{refused}");
+        cluster.advance(SECOND).await;
+        faults.heal();
+        world.holds("activate");
+        cart.add(text("first")).activating().await?;
+        world.until("held in activate").await;
+        let refused = late.await.unwrap_err();
+        assert_eq!(refused.execution(), Execution::NotExecuted, "{refused}");
+        cart.add(text("second")).await?;
+        let viewed = tokio::spawn(cart.view(text("third")).into_future());
+        cluster.advance(SECOND).await;
+        assert!(!viewed.is_finished(), "{place:?}: it waits for the cart");
+        world.open_build(1);
+        assert_eq!(viewed.await??.text, "first,second,third", "{place:?}");
+        assert_eq!(world.count("activate cart"), 1);
         cluster.shutdown().await?;
     }
     Ok(())

@@ -75,6 +75,7 @@ async fn a_room_calls_whatever_its_process_can() -> Tested {
 #[tokio::test(start_paused = true)]
 async fn an_answer_to_a_room_that_is_gone_is_for_nobody() -> Tested {
     for provider in PROVIDERS {
+        let events = Events::collect();
         let (cluster, world) = with_bank(provider, 101).await?;
         let host = cluster.host("owner");
         let (one, spot) = room(&host, "one", "x").await?;
@@ -90,9 +91,30 @@ async fn an_answer_to_a_room_that_is_gone_is_for_nobody() -> Tested {
         let lost = looking.await?.unwrap_err();
         assert_eq!(lost.execution(), Execution::Unknown, "{lost}");
         let (again, _) = room(&host, "one", "new").await?;
+        // It, and others, wait for answers of their own by now, wherever the first one was to be taken in.
+        let mut asking = Vec::new();
+        for number in 0..4 {
+            let (other, _) = room(&host, &format!("other {number}"), "x").await?;
+            for room in [&other, &again].into_iter().take(if number == 0 { 2 } else { 1 }) {
+                let asked = room.look(text("charge billing gate")).timeout(300 * SECOND);
+                asking.push(tokio::spawn(asked.into_future()));
+                while world.count("charged gate") < 1 + asking.len() {
+                    cluster.advance(SECOND / 10).await;
+                }
+            }
+        }
         world.open(1);
         cluster.advance(SECOND).await;
-        assert_eq!(look(&again, "lines").await?, "new");
+        assert_eq!(events.count(&["unexpected_reply"]), 1, "it has come");
+        assert!(
+            asking.iter().all(|one| !one.is_finished()),
+            "the first answer is for none of them"
+        );
+        world.open(asking.len());
+        for one in asking {
+            assert_eq!(one.await??.text, "R-gate");
+        }
+        assert_eq!(look(&again, "lines").await?, "new,R-gate");
         cluster.shutdown().await?;
     }
     Ok(())

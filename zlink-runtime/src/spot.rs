@@ -27,6 +27,7 @@ mod publish;
 mod recorded;
 mod shared;
 mod spots;
+mod table;
 mod told;
 mod turn;
 mod value;

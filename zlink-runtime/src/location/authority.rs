@@ -105,11 +105,11 @@ pub(crate) enum Removal {
 pub(crate) struct Reservation {
     shared: Arc<Shared>,
     /// `None` once somebody else has it to do.
-    record: Option<SpotRecord>,
+    record: Option<Box<SpotRecord>>,
 }
 
 impl Reservation {
-    fn new(shared: Arc<Shared>, record: SpotRecord) -> Self {
+    fn new(shared: Arc<Shared>, record: Box<SpotRecord>) -> Self {
         Self {
             shared,
             record: Some(record),
@@ -118,7 +118,7 @@ impl Reservation {
 
     /// What is reserved; `None` only inside commit and abort.
     pub(crate) fn record(&self) -> Option<&SpotRecord> {
-        self.record.as_ref()
+        self.record.as_deref()
     }
 }
 
@@ -179,7 +179,7 @@ impl Authority {
                     Ok(record) => {
                         taken(record.clone());
                         if let Some(shared) = weak.upgrade() {
-                            shared.leave(Change::Acknowledge(record, stored.revision));
+                            shared.leave(Change::Acknowledge(Box::new(record), stored.revision));
                         }
                     }
                     Err(error) => {
@@ -215,11 +215,11 @@ impl Authority {
     pub(crate) async fn reserve(&self, reserve: Reserve) -> Result<Reserving, AuthorityError> {
         reserve.check().map_err(StoreError::from)?;
         let id = reserve.id.clone();
-        match self.shared().submit(Change::Reserve(reserve)).await? {
+        match self.shared().submit(Change::Reserve(Box::new(reserve))).await? {
             Done::Reserved(reservation) => Ok(Reserving::Won(reservation)),
-            Done::Issued(record) => Ok(Reserving::Issued(record)),
+            Done::Issued(record) => Ok(Reserving::Issued(*record)),
             Done::Over(ended) => Ok(Reserving::Over(*ended)),
-            Done::Found(Some(record)) => Ok(Reserving::Lost(record)),
+            Done::Found(Some(record)) => Ok(Reserving::Lost(*record)),
             // Nothing was asked of the store; who needs no room must not be told that there is none.
             Done::NoCapacity => Ok(match self.reader().find(&id).await? {
                 Some(record) => Reserving::Lost(record),
@@ -238,11 +238,11 @@ impl Authority {
         &self,
         mut reservation: Reservation,
         terminal: Option<Terminal>,
-    ) -> Result<SpotRecord, AuthorityError> {
+    ) -> Result<Box<SpotRecord>, AuthorityError> {
         let Some(record) = reservation.record.take() else {
             return Err(AuthorityError::Conflict);
         };
-        self.written(Change::Commit(record, terminal)).await
+        self.written(Change::commit(record, terminal)).await
     }
 
     /// Takes the reservation back, and tells its caller's operation why. It is done sooner or later, even where the future
@@ -258,7 +258,11 @@ impl Authority {
         let Some(record) = reservation.record.take() else {
             return Err(AuthorityError::Conflict);
         };
-        match self.shared().submit(Change::Abort(record, terminal)).await? {
+        match self
+            .shared()
+            .submit(Change::Abort(record, terminal.map(Box::new)))
+            .await?
+        {
             Done::Removed => Ok(()),
             _ => Err(AuthorityError::Conflict),
         }
@@ -268,14 +272,16 @@ impl Authority {
     ///
     /// # Errors
     /// Where the store fails, the lease does not admit it, or the record is not `record` any more.
-    pub(crate) async fn preserve(&self, record: &SpotRecord, inbox: Bytes) -> Result<SpotRecord, AuthorityError> {
+    pub(crate) async fn preserve(&self, record: &SpotRecord, inbox: Bytes) -> Result<Box<SpotRecord>, AuthorityError> {
         if record.state != SpotState::Ready {
             return Err(AuthorityError::Conflict);
         }
-        self.written(Change::Preserve(record.clone(), inbox)).await
+        let mut record = Box::new(record.clone());
+        (record.inbox, record.blob) = (inbox, None);
+        self.written(Change::Preserve(record)).await
     }
 
-    async fn written(&self, change: Change) -> Result<SpotRecord, AuthorityError> {
+    async fn written(&self, change: Change) -> Result<Box<SpotRecord>, AuthorityError> {
         match self.shared().submit(change).await? {
             Done::Written(record) => Ok(record),
             _ => Err(AuthorityError::Conflict),
@@ -290,10 +296,10 @@ impl Authority {
         if record.state != SpotState::Ready {
             return Err(AuthorityError::Conflict);
         }
-        match self.shared().submit(Change::Delete(record.clone())).await? {
+        match self.shared().submit(Change::Delete(Box::new(record.clone()))).await? {
             Done::Removed => Ok(Removal::Removed),
             Done::Found(None) => Ok(Removal::Missing),
-            Done::Found(Some(other)) => Ok(Removal::Other(Box::new(other))),
+            Done::Found(Some(other)) => Ok(Removal::Other(other)),
             _ => Err(AuthorityError::Conflict),
         }
     }
@@ -326,7 +332,7 @@ impl Authority {
                 }
                 Standing::Alive { .. } => return Ok(Removal::OwnerAlive),
             };
-            return match self.shared().submit(Change::Release(record, proof)).await? {
+            return match self.shared().submit(Change::Release(Box::new(record), proof)).await? {
                 Done::Removed => Ok(Removal::Removed),
                 Done::Found(None) => Ok(Removal::Missing),
                 // It, or the proof, is another than it was: looks again.

@@ -65,8 +65,22 @@ impl SqliteStore {
     /// # Errors
     /// As [`SqliteStore::open`].
     pub async fn open_with_timeout(path: impl AsRef<Path>, timeout: Duration) -> Result<Self, OpenError> {
-        let path = path.as_ref();
-        let clock = Clock::default();
+        Self::open_as(path.as_ref(), timeout, Clock::default()).await
+    }
+
+    /// The same with another clock than the system's, for tests. Where it goes back, the store's time stands.
+    ///
+    /// # Errors
+    /// As [`SqliteStore::open`].
+    #[cfg(feature = "testing")]
+    pub async fn open_with_clock(
+        path: impl AsRef<Path>,
+        clock: impl Fn() -> StoreTime + Send + Sync + 'static,
+    ) -> Result<Self, OpenError> {
+        Self::open_as(path.as_ref(), STORE_TIMEOUT, Clock::new(clock)).await
+    }
+
+    async fn open_as(path: &Path, timeout: Duration, clock: Clock) -> Result<Self, OpenError> {
         let writing = clock.clone();
         // The writer makes the file, so it comes first.
         let writer = thread::spawn("zlink-store-write", path, Kind::Records, move |file, jobs| {
@@ -149,8 +163,22 @@ impl SqliteBlobStore {
     /// # Errors
     /// As [`SqliteStore::open`].
     pub async fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
-        let path = path.as_ref();
-        let clock = Clock::default();
+        Self::open_as(path.as_ref(), Clock::default()).await
+    }
+
+    /// The same with another clock than the system's, for tests, as [`SqliteStore::open_with_clock`].
+    ///
+    /// # Errors
+    /// As [`SqliteStore::open`].
+    #[cfg(feature = "testing")]
+    pub async fn open_with_clock(
+        path: impl AsRef<Path>,
+        clock: impl Fn() -> StoreTime + Send + Sync + 'static,
+    ) -> Result<Self, OpenError> {
+        Self::open_as(path.as_ref(), Clock::new(clock)).await
+    }
+
+    async fn open_as(path: &Path, clock: Clock) -> Result<Self, OpenError> {
         let queue = thread::spawn("zlink-store-blobs", path, Kind::Blobs, move |file, jobs| {
             blobs::run(&file, jobs, &clock);
         });
@@ -208,13 +236,29 @@ impl fmt::Debug for SqliteBlobStore {
     }
 }
 
-/// The system's clock, shown to both threads so that it never goes back.
-#[derive(Clone, Default)]
-struct Clock(Arc<AtomicU64>);
+/// A clock, the system's in use, shown to both threads so that it never goes back.
+#[derive(Clone)]
+struct Clock {
+    ask: Arc<dyn Fn() -> StoreTime + Send + Sync>,
+    shown: Arc<AtomicU64>,
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self::new(StoreTime::of_system)
+    }
+}
 
 impl Clock {
+    fn new(ask: impl Fn() -> StoreTime + Send + Sync + 'static) -> Self {
+        Self {
+            ask: Arc::new(ask),
+            shown: Arc::default(),
+        }
+    }
+
     fn now(&self) -> StoreTime {
-        let now = StoreTime::of_system().as_millis();
-        StoreTime::from_millis(self.0.fetch_max(now, Ordering::AcqRel).max(now))
+        let now = (self.ask)().as_millis();
+        StoreTime::from_millis(self.shown.fetch_max(now, Ordering::AcqRel).max(now))
     }
 }

@@ -3,12 +3,11 @@
 //! What comes meanwhile waits behind it; where another host was first, all of it goes there. It must not know how a Spot is
 //! made, nor what it does.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::{Error, ErrorKind};
-use crate::id::{SpotId, SpotKind, SpotType};
+use crate::id::{SpotKind, SpotType};
 use crate::limit::{ACTIVATION_TIME, BLOB_BYTES};
 use crate::location::{OperationId, SpotRecord};
 use crate::message::codec;
@@ -22,6 +21,7 @@ use super::job::SpotJob;
 use super::manage::{Cause, Outcome, operation};
 use super::object::Object;
 use super::spots::{Home, Inner};
+use super::table::Table;
 
 impl Inner {
     /// Begins to make the Spot that an incoming call may activate; the call is its first.
@@ -30,8 +30,8 @@ impl Inner {
     }
 
     /// The same, with the table in hand: nothing comes between this and what else is done to it.
-    pub(super) fn activate_in(self: &Arc<Self>, table: &mut HashMap<SpotId, Arc<Object>>, incoming: Incoming) {
-        let there = table.get(&incoming.id).cloned();
+    pub(super) fn activate_in(self: &Arc<Self>, table: &mut Table, incoming: Incoming) {
+        let there = table.get(incoming.id.as_str()).cloned();
         let anew = match &there {
             Some(there) => self.enqueue(there, incoming),
             None => Some(incoming),
@@ -69,7 +69,7 @@ impl Inner {
             }
         });
         if SpotJob::build(&object, build) {
-            table.insert(object.id.clone(), object.clone());
+            table.insert(object.clone());
             // A new queue takes what comes; where the host stops at this moment, it has refused it.
             let _ = self.admit(&object, incoming, true);
         }

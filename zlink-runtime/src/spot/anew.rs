@@ -29,9 +29,7 @@ impl Inner {
     /// Takes that very object out of the table: it is gone. What waited for that comes next.
     pub(super) fn remove(self: &Arc<Self>, object: &Arc<Object>) {
         let mut table = self.table.lock();
-        if table.get(&object.id).is_some_and(|there| Arc::ptr_eq(there, object)) {
-            table.remove(&object.id);
-        }
+        table.remove(object);
         for incoming in object.end() {
             self.activate_in(&mut table, incoming);
         }

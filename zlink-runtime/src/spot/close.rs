@@ -137,7 +137,7 @@ impl Inner {
         let mut candidates: Vec<_> = {
             let table = self.table.lock();
             let after = |id: &SpotId| from.as_ref().is_none_or(|from| id > from);
-            table.values().filter(|object| after(&object.id)).cloned().collect()
+            table.iter().filter(|object| after(&object.id)).cloned().collect()
         };
         candidates.sort_unstable_by(|one, other| one.id.cmp(&other.id));
         let all = candidates.len() <= EVICTION_SCAN;
@@ -205,7 +205,7 @@ impl Spots {
     }
 
     fn all(&self) -> Vec<Arc<Object>> {
-        let mut all: Vec<_> = self.0.table.lock().values().cloned().collect();
+        let mut all: Vec<_> = self.0.table.lock().iter().cloned().collect();
         all.sort_unstable_by(|one, other| one.id.cmp(&other.id));
         all
     }

@@ -17,9 +17,10 @@ use crate::error::{Error, ErrorKind};
 use crate::execution::{Rejected, may_wait_for};
 use crate::id::{MeshName, Rid, SpotId, SpotKind};
 use crate::location::Resolved;
+use crate::message::codec;
 use crate::permit::Permit;
 use crate::transport::BoxFuture;
-use crate::wire::{OperationName, SpotCall};
+use crate::wire::{OperationName, SpotActivation, SpotCall};
 
 use super::dispatch::Dispatch;
 use super::find::failed;
@@ -142,6 +143,13 @@ fn text<'a>(bytes: &'a [u8], what: &'static str) -> Result<&'a str, Error> {
         .map_err(|_| Error::not_executed(ErrorKind::ProtocolError, format!("{what} is not UTF-8")))
 }
 
+/// The type of Spot that a call would make, where it may make one.
+fn intended(spot: &SpotCall, record: &[u8]) -> Option<String> {
+    let activation = spot.activation.of(record);
+    let activation = (!activation.is_empty()).then(|| codec::decode::<SpotActivation>(activation));
+    Some(activation?.ok()?.stable_type)
+}
+
 impl Inner {
     pub(super) fn refuse(&self, reason: &'static str, error: Error, reply: Option<ReplyTo>) {
         refuse(&self.drops, reason, "spot", Refusal { error, reply });
@@ -220,8 +228,7 @@ impl Inner {
         let OperationName::Named { packet, .. } = spot.call.operation else {
             return None;
         };
-        let id = std::str::from_utf8(spot.id.of(&arrival.record)).ok()?;
-        let object = self.table.lock().get(id).cloned()?;
+        let object = self.table.lock().get(spot.id.of(&arrival.record)).cloned()?;
         if object.phase() != Phase::Ready || object.refusal(spot).is_some() {
             return None;
         }
@@ -362,7 +369,10 @@ impl Inner {
             .handler(name.as_bytes(), spot.call.correlation.is_some())
         else {
             let stable_type = &object.factory.parts().stable_type;
-            let text = format!("the Spot is of the type {stable_type}, which does not handle {name}");
+            let mut text = format!("the Spot is of the type {stable_type}, which does not handle {name}");
+            if let Some(other) = intended(&spot, &record).filter(|other| other != stable_type.as_str()) {
+                text = format!("{text}; the call would have made one of the type {other}");
+            }
             if is_first {
                 object.first_is_done();
             }

@@ -252,7 +252,7 @@ where
 {
     fn start(&self, delivery: Delivery, content: Content<'_>) -> Result<StateTurn, Refusal> {
         let Delivery { core, scope, reply } = delivery;
-        let message = match message::<S, M>(&core, content) {
+        let message = match message::<M>(&core, content) {
             Ok(message) => message,
             Err(error) => return Err(Refusal { error, reply }),
         };
@@ -289,7 +289,7 @@ where
 {
     fn start(&self, delivery: Delivery, content: Content<'_>) -> Result<StateTurn, Refusal> {
         let Delivery { core, scope, reply } = delivery;
-        let message = match message::<S, M>(&core, content) {
+        let message = match message::<M>(&core, content) {
             Ok(message) => message,
             Err(error) => return Err(Refusal { error, reply }),
         };
@@ -316,7 +316,7 @@ where
 {
     fn start(&self, delivery: Delivery, tick: Tick, held: Box<dyn Send>) -> Option<StateTurn> {
         let Delivery { core, scope, .. } = delivery;
-        States::<S>::cell(&core)?;
+        core.object.cell()?;
         let (invoke, closes) = (self.0.invoke, self.0.closes);
         let work = async move |turn: &mut YieldTurn<'_, S>, core: &TurnCore| {
             let outcome = invoke.invoke(turn, core, tick).await;
@@ -335,8 +335,8 @@ impl<S: Send + 'static> States<S> for TurnCore {
 }
 
 /// The message, for a Spot that has its state.
-fn message<S: Send + 'static, M: Message>(core: &TurnCore, content: Content<'_>) -> Result<M, Error> {
-    if States::<S>::cell(core).is_none() {
+fn message<M: Message>(core: &TurnCore, content: Content<'_>) -> Result<M, Error> {
+    if core.object.cell().is_none() {
         return Err(Error::not_executed(ErrorKind::Unavailable, "the Spot has no state"));
     }
     content.message::<M>().map_err(|error| {

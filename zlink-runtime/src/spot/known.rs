@@ -14,6 +14,7 @@ use crate::id::{MeshName, Rid, SpotId, SpotType};
 use crate::limit::ACTIVATION_TIME;
 use crate::location::{BootTime, SpotRecord};
 use crate::routing::cache::RouteCache;
+use crate::routing::keyed::Keyed;
 use crate::wire::SpotTarget;
 
 use super::spots::Inner;
@@ -65,7 +66,7 @@ pub(super) enum OnItsWay {
 
 /// The nodes that Spots were found on, each once.
 #[derive(Debug, Default)]
-pub(super) struct Places(HashMap<(MeshName, Rid), Arc<Place>>);
+pub(super) struct Places(HashMap<(MeshName, Rid), Arc<Place>, Keyed>);
 
 impl Places {
     /// The one for all that says what `place` does.
@@ -213,8 +214,9 @@ impl Inner {
         if let Some(object) = &object
             && self.is_here(object, record, losses, until)
         {
-            // It needs no room here.
+            // It needs no room here; and what is called by its first message's way comes to the same Spot, in the same line.
             routes.forget(id, version);
+            activating.forget(id, u64::MAX);
             return found;
         }
         let owned = Owned {

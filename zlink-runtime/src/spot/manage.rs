@@ -44,7 +44,7 @@ pub(super) struct Cause {
 /// How the making of a Spot ended.
 pub(super) enum Outcome {
     /// With its reply, and how often the store had lost records before it was written.
-    Ready(SpotRecord, Vec<u8>, u64),
+    Ready(Box<SpotRecord>, Vec<u8>, u64),
     Rejected(Vec<u8>),
     /// Somebody else has the ID, or makes a Spot of it.
     Lost(SpotRecord),
@@ -198,7 +198,7 @@ impl Inner {
 
     /// It was made: it may be found from here on.
     pub(super) fn opened(&self, object: &Arc<Object>, record: &SpotRecord, losses: u64) {
-        object.is_ready(record.clone());
+        object.is_ready(record);
         object.watch_blob();
         self.remember(record, losses);
         self.subscribers.add(object);
@@ -325,7 +325,7 @@ impl Inner {
 
     fn create(self: &Arc<Self>, object: Arc<Object>, cause: Cause, reply: ReplyTo, under_way: UnderWay) {
         let mut table = self.table.lock();
-        if table.contains_key(&object.id) {
+        if table.get(object.id.as_str()).is_some() {
             drop((table, under_way));
             // Whoever asked looks at the store again.
             return self.answer(reply, wire::SpotCreated::default());
@@ -356,7 +356,7 @@ impl Inner {
             spots.answer(reply, answer);
         });
         if SpotJob::build(&object, build) {
-            table.insert(object.id.clone(), object);
+            table.insert(object);
         }
     }
 
@@ -508,7 +508,7 @@ impl Spots {
                 };
                 let _ = tell.send(ended);
             });
-            self.0.table.lock().insert(id.clone(), object.clone());
+            self.0.table.lock().insert(object.clone());
             if !SpotJob::build(&object, build) {
                 return Err(format!("the Entry Spot of mesh {:?} is not made", home.mesh.as_str()));
             }

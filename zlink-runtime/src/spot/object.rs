@@ -64,8 +64,6 @@ pub(super) struct Object {
     unit: Unit<SpotJob>,
     /// Of this incarnation; 0 until its ID is reserved, which comes before everything of the user's.
     generation: AtomicU64,
-    /// Made once somebody asks for it.
-    reference: OnceLock<Box<SpotRef>>,
     /// Whether calls of this host go here without asking anybody.
     pub(super) route: Route,
     /// When its last application turn ended, in nanoseconds since its host's Spots began.
@@ -73,13 +71,18 @@ pub(super) struct Object {
     state: Mutex<State>,
     /// The cell of a state of the Spot's own type, once it is made.
     cell: OnceLock<Arc<dyn Any + Send + Sync>>,
-    /// The owners of its timers, where it has any.
-    timers: Mutex<Option<Box<Lanes>>>,
+    rare: OnceLock<Box<Rare>>,
     /// A [`Phase`]; written with the state locked.
     phase: AtomicU8,
 }
 
-type Lanes = BTreeMap<TimerName, Owner<SpotJob>>;
+/// What a Spot has once it is asked for.
+#[derive(Default)]
+struct Rare {
+    reference: OnceLock<SpotRef>,
+    /// The owners of its timers.
+    timers: Mutex<BTreeMap<TimerName, Owner<SpotJob>>>,
+}
 
 #[derive(Default)]
 struct State {
@@ -107,12 +110,11 @@ impl Object {
             factory,
             unit,
             generation: AtomicU64::new(0),
-            reference: OnceLock::new(),
             route: Route::default(),
             worked: AtomicU64::new(spots.moment(clock::now())),
             state: Mutex::default(),
             cell: OnceLock::new(),
-            timers: Mutex::default(),
+            rare: OnceLock::new(),
             phase: AtomicU8::new(Phase::Creating as u8),
             spots,
         })
@@ -146,14 +148,16 @@ impl Object {
     /// # Panics
     /// As [`Object::generation`].
     pub(super) fn reference(&self) -> &SpotRef {
-        self.reference.get_or_init(|| {
-            Box::new(SpotRef {
-                id: self.id.clone(),
-                generation: self.generation(),
-                mesh: self.home.mesh.clone(),
-                node: self.home.rid.clone(),
-            })
+        self.rare().reference.get_or_init(|| SpotRef {
+            id: self.id.clone(),
+            generation: self.generation(),
+            mesh: self.home.mesh.clone(),
+            node: self.home.rid.clone(),
         })
+    }
+
+    fn rare(&self) -> &Rare {
+        self.rare.get_or_init(Box::default)
     }
 
     /// Whether that is its generation.
@@ -188,12 +192,12 @@ impl Object {
     }
 
     /// Its record has changed in the store, and it is still its owner.
-    pub(super) fn has_record(&self, record: SpotRecord) {
+    pub(super) fn has_record(&self, record: &SpotRecord) {
         self.state.lock().record = Recorded::of(record, self);
     }
 
     /// It is made and recorded.
-    pub(super) fn is_ready(&self, record: SpotRecord) {
+    pub(super) fn is_ready(&self, record: &SpotRecord) {
         let mut state = self.state.lock();
         state.record = Recorded::of(record, self);
         self.has_worked();
@@ -223,7 +227,7 @@ impl Object {
 
     /// Which owner it has, as its record says.
     pub(super) fn target(&self) -> Option<SpotTarget> {
-        let (lease, generation, owner_generation) = self.state.lock().record.owner()?;
+        let (lease, generation, owner_generation) = self.state.lock().record.owner(self)?;
         Some(SpotTarget {
             generation: generation.get(),
             owner_generation,
@@ -233,7 +237,7 @@ impl Object {
 
     /// Why a call for another owner than this one, as it is now, is not for it.
     pub(super) fn refusal(&self, call: &SpotCall) -> Option<(ErrorKind, &'static str)> {
-        let (lease, generation, owner_generation) = self.state.lock().record.owner()?;
+        let (lease, generation, owner_generation) = self.state.lock().record.owner(self)?;
         let other_owner = call.lease != lease.get();
         let other_generation = call.generation == generation.get() && call.owner_generation != owner_generation;
         (other_owner || other_generation).then_some((ErrorKind::Unavailable, "another owner of the Spot was meant"))
@@ -257,7 +261,7 @@ impl Object {
             };
             match object.spots.authority.preserve(&record, Bytes::new()).await {
                 Ok(cleared) => {
-                    object.has_record(cleared);
+                    object.has_record(&cleared);
                     object.spots.unpointed(record.blob);
                 }
                 // Closed meanwhile, or taken away: then it is gone with the record.
@@ -399,14 +403,13 @@ impl Object {
     /// Its lane and those of its timers that have their own, to be ended under no lock: what is dropped with a turn is the
     /// user's, and may ask for a timer.
     fn owners(&self) -> Vec<Owner<SpotJob>> {
-        let timers = self.timers.lock();
+        let timers = self.rare.get().map(|rare| rare.timers.lock());
         let timers = timers.iter().flat_map(|timers| timers.values());
         std::iter::once(self.lane()).chain(timers).cloned().collect()
     }
 
     fn timer_owner(&self, name: &TimerName) -> Owner<SpotJob> {
-        let mut timers = self.timers.lock();
-        let timers = timers.get_or_insert_default();
+        let mut timers = self.rare().timers.lock();
         timers.entry(name.clone()).or_insert_with(|| self.unit.timer()).clone()
     }
 
@@ -459,7 +462,7 @@ impl Object {
     }
 
     pub(super) fn cancel_timer(&self, name: &TimerName, generation: u64) -> bool {
-        let owner = self.timers.lock().as_ref().and_then(|timers| timers.get(name).cloned());
+        let owner = self.rare.get().and_then(|rare| rare.timers.lock().get(name).cloned());
         owner.is_some_and(|owner| {
             self.spots
                 .timers

@@ -18,7 +18,7 @@ use crate::transport::{Lane, Record};
 use crate::wire::{self, OperationName, Publish};
 
 use super::job::{Call, SpotJob, Work};
-use super::object::{Object, Phase};
+use super::object::Object;
 use super::spots::Inner;
 
 /// What is subscribed to: channel, topic and packet.
@@ -94,9 +94,7 @@ impl Published {
         let found = subscriptions
             .iter()
             .find(|one| (one.channel.as_str(), one.topic.as_str(), one.packet) == (&*key.0, &*key.1, &*key.2));
-        let Some(subscription) = found.filter(|_| object.phase() == Phase::Ready) else {
-            return;
-        };
+        let Some(subscription) = found else { return };
         let call = Call {
             handler: subscription.dispatch.clone(),
             packet: subscription.packet,
@@ -111,7 +109,7 @@ impl Published {
             flow: is_traced().then(|| Flow::of_record(self.publish.call.flow.of(&self.record))),
         };
         let job = SpotJob::new(object.clone(), Work::Call(Box::new(call)));
-        // A Spot that has just closed is no subscriber any more.
+        // One that closes takes nothing more, and is no subscriber once it is gone.
         drop(object.lane().admit(job, permit));
     }
 }

@@ -8,6 +8,7 @@ use crate::id::ObjectGeneration;
 use crate::location::{OperationId, Pointer, Revision, SpotRecord, SpotState};
 
 use super::object::Object;
+use super::spots::Home;
 
 #[derive(Default)]
 pub(super) enum Recorded {
@@ -22,16 +23,42 @@ pub(super) enum Recorded {
 
 pub(super) struct Own {
     lease: Revision,
-    generation: ObjectGeneration,
     owner_generation: u64,
     version: Revision,
-    operation: OperationId,
+    operation: MadeBy,
     /// What it was made by, as long as that is kept.
     inbox: Option<Box<(Bytes, Option<Pointer>)>>,
 }
 
+/// The operation that made it.
+enum MadeBy {
+    /// Of its own node, by its number.
+    Own([u8; 16]),
+    Other(Box<OperationId>),
+}
+
+impl MadeBy {
+    fn of(operation: &OperationId, home: &Home) -> Self {
+        match operation.source == home.rid && operation.lifecycle == home.lifecycle {
+            true => Self::Own(operation.id),
+            false => Self::Other(Box::new(operation.clone())),
+        }
+    }
+
+    fn whole(&self, home: &Home) -> OperationId {
+        match self {
+            Self::Own(id) => OperationId {
+                source: home.rid.clone(),
+                lifecycle: home.lifecycle,
+                id: *id,
+            },
+            Self::Other(operation) => OperationId::clone(operation),
+        }
+    }
+}
+
 impl Recorded {
-    pub(super) fn of(mut record: SpotRecord, object: &Object) -> Self {
+    pub(super) fn of(record: &SpotRecord, object: &Object) -> Self {
         let parts = object.factory.parts();
         let home = &object.home;
         let is_own = record.state == SpotState::Ready
@@ -41,22 +68,18 @@ impl Recorded {
             && record.mesh == home.mesh
             && record.node == home.rid
             && record.lifecycle == home.lifecycle
+            && object.is_of(record.generation.get())
             && record.owner == object.spots.fence.lease().config().owner;
         if !is_own {
-            return Self::Other(Box::new(record));
-        }
-        if record.operation.source == home.rid {
-            // One text for all.
-            record.operation.source = home.rid.clone();
+            return Self::Other(Box::new(record.clone()));
         }
         let is_kept = !record.inbox.is_empty() || record.blob.is_some();
         Self::Own(Own {
             lease: record.lease,
-            generation: record.generation,
             owner_generation: record.owner_generation,
             version: record.version,
-            operation: record.operation,
-            inbox: is_kept.then(|| Box::new((record.inbox, record.blob))),
+            operation: MadeBy::of(&record.operation, home),
+            inbox: is_kept.then(|| Box::new((record.inbox.clone(), record.blob.clone()))),
         })
     }
 
@@ -78,21 +101,21 @@ impl Recorded {
             lifecycle: object.home.lifecycle,
             owner: object.spots.fence.lease().config().owner,
             lease: own.lease,
-            generation: own.generation,
+            generation: object.generation(),
             owner_generation: own.owner_generation,
             version: own.version,
             state: SpotState::Ready,
-            operation: own.operation.clone(),
+            operation: own.operation.whole(&object.home),
             inbox,
             blob,
         })
     }
 
     /// The lease that its owner holds it by, its generation, and that of its owner.
-    pub(super) fn owner(&self) -> Option<(Revision, ObjectGeneration, u64)> {
+    pub(super) fn owner(&self, object: &Object) -> Option<(Revision, ObjectGeneration, u64)> {
         match self {
             Self::Nothing => None,
-            Self::Own(own) => Some((own.lease, own.generation, own.owner_generation)),
+            Self::Own(own) => Some((own.lease, object.generation(), own.owner_generation)),
             Self::Other(record) => Some((record.lease, record.generation, record.owner_generation)),
         }
     }

@@ -32,6 +32,7 @@ use super::known::{Activations, Places, activations};
 use super::object::Object;
 use super::publish::{Fanout, Subscribers};
 use super::shared::Shared;
+use super::table::Table;
 
 /// What the Spots of a host are made with.
 pub(crate) struct SpotsConfig {
@@ -125,7 +126,7 @@ pub(super) struct Inner {
     pub(super) open_at: AtomicU64,
     pub(super) homes: Vec<Arc<Home>>,
     /// Those that are here, or are being made here.
-    pub(super) table: Mutex<HashMap<SpotId, Arc<Object>>>,
+    pub(super) table: Mutex<Table>,
     /// Those that were found, here and elsewhere.
     pub(super) routes: Mutex<RouteCache<SpotId, Owned>>,
     /// Where that is.
@@ -210,7 +211,7 @@ impl Spots {
 
     /// Stops everything at once, and waits for nothing.
     pub(crate) fn abandon(&self) {
-        let objects: Vec<_> = self.0.table.lock().drain().map(|(_, object)| object).collect();
+        let objects: Vec<_> = self.0.table.lock().drain().collect();
         for object in objects {
             // What waits for its end is answered as it is dropped.
             drop(object.end());
@@ -231,7 +232,7 @@ impl Inner {
     }
 
     pub(super) fn object(&self, id: &SpotId) -> Option<Arc<Object>> {
-        self.table.lock().get(id).cloned()
+        self.table.lock().get(id.as_str()).cloned()
     }
 
     /// Another host has released that Spot: nothing of it runs here any more.

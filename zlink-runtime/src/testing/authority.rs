@@ -300,7 +300,7 @@ impl Owner {
     pub async fn commit(&self, reservation: Reservation, answer: &[u8]) -> Seen {
         let terminal = terminal(CreationOutcome::Created, answer);
         match self.authority.commit(reservation.0, Some(terminal)).await {
-            Ok(record) => Seen::Ready(Spot(record)),
+            Ok(record) => Seen::Ready(Spot(*record)),
             Err(error) => error.into(),
         }
     }
@@ -317,7 +317,7 @@ impl Owner {
     /// Gives a Ready Spot another inbox.
     pub async fn preserve(&self, spot: &Spot, inbox: Bytes) -> Seen {
         match self.authority.preserve(&spot.0, inbox).await {
-            Ok(record) => Seen::Ready(Spot(record)),
+            Ok(record) => Seen::Ready(Spot(*record)),
             Err(error) => error.into(),
         }
     }

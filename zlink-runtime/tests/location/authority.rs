@@ -1,4 +1,4 @@
-//! The authority of Spots on every store: one suite, in real time, and in memory against an oracle while the store fails.
+//! The authority of Spots on every store: one suite, in real time; and in virtual time, while the store fails.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -6,52 +6,41 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use tempfile::TempDir;
 use tokio::task::JoinSet;
 use zlink_runtime::id::{SpotId, SpotKind, SpotType};
-use zlink_runtime::location::{BootClock, LocationStore, LocationTiming, MemoryStore, RedisStore, SqliteStore};
+use zlink_runtime::location::{BootClock, Faults, LocationStore, LocationTiming};
 use zlink_runtime::testing::authority::{Ask, Owner, Reservation, Seen, Spot};
 
-use crate::server::Server;
+use crate::far::Far;
+use crate::store::{PROVIDERS, Shared};
 
 mod fenced;
 mod ids;
 mod model;
 mod queries;
 
-/// A namespace, and how each host opens a handle of its own on it.
-enum Stores {
-    Memory(MemoryStore),
-    Sqlite(TempDir),
-    Redis(Server),
+/// A host on that store, in real time.
+async fn host_with(store: &Shared, number: u64, timing: LocationTiming) -> Arc<Owner> {
+    let (store, node) = (store.open().open().await.unwrap(), format!("node-{number}"));
+    let owner = Owner::start(store, timing, BootClock::system(), &node, number).await;
+    Arc::new(owner.unwrap())
 }
 
-impl Stores {
-    fn all() -> [Self; 3] {
-        [
-            Self::Memory(MemoryStore::new()),
-            Self::Sqlite(TempDir::new().unwrap()),
-            Self::Redis(Server::new()),
-        ]
-    }
+async fn host(store: &Shared, number: u64) -> Arc<Owner> {
+    host_with(store, number, LocationTiming::default()).await
+}
 
-    async fn open(&self) -> Arc<dyn LocationStore> {
-        match self {
-            Stores::Memory(store) => Arc::new(store.clone()),
-            Stores::Sqlite(folder) => Arc::new(SqliteStore::open(folder.path().join("records")).await.unwrap()),
-            Stores::Redis(server) => Arc::new(RedisStore::open(&server.address(), "authority").await.unwrap()),
-        }
-    }
+/// A host in virtual time.
+async fn started(store: Arc<dyn LocationStore>, number: u64) -> Arc<Owner> {
+    let (clock, node) = (BootClock::of_tokio(), format!("node-{number}"));
+    let owner = Owner::start(store, LocationTiming::default(), clock, &node, number).await;
+    Arc::new(owner.unwrap())
+}
 
-    async fn host_with(&self, number: u64, timing: LocationTiming) -> Arc<Owner> {
-        let node = format!("node-{number}");
-        let owner = Owner::start(self.open().await, timing, BootClock::system(), &node, number).await;
-        Arc::new(owner.unwrap())
-    }
-
-    async fn host(&self, number: u64) -> Arc<Owner> {
-        self.host_with(number, LocationTiming::default()).await
-    }
+/// The same, with what goes wrong on its way to that store.
+async fn troubled(far: &Far, faults: &Faults, number: u64) -> Arc<Owner> {
+    let store = far.open(&format!("node-{number}"), faults).0;
+    started(Arc::new(store), number).await
 }
 
 fn id(text: &str) -> SpotId {
@@ -88,8 +77,8 @@ impl Random {
 /// REQ: LS-012, LS-020, LS-040, LS-042, LS-043, LS-060
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_life_of_a_spot() {
-    for stores in Stores::all() {
-        let (host, other) = (stores.host(1).await, stores.host(2).await);
+    for stores in Shared::every() {
+        let (host, other) = (host(&stores, 1).await, host(&stores, 2).await);
         let cart = id("cart/7");
         let ask = Ask {
             kind: SpotKind::Instance,
@@ -152,8 +141,8 @@ async fn one_life_of_a_spot() {
 /// REQ: LS-042, LS-043, LS-060, AC-097
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_has_ended_is_not_begun_again() {
-    for stores in Stores::all() {
-        let (host, other) = (stores.host(1).await, stores.host(2).await);
+    for stores in Shared::every() {
+        let (host, other) = (host(&stores, 1).await, host(&stores, 2).await);
         let room = id("room");
         let spot = ready(
             host.commit(reserved(host.reserve(Ask::new(&room, 1)).await), b"here")
@@ -189,8 +178,8 @@ async fn what_has_ended_is_not_begun_again() {
 /// REQ: LS-041, LS-060, LS-010
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_64_racers_one_wins() {
-    for stores in Stores::all() {
-        let hosts = [stores.host(1).await, stores.host(2).await, stores.host(3).await];
+    for stores in Shared::every() {
+        let hosts = [host(&stores, 1).await, host(&stores, 2).await, host(&stores, 3).await];
         for round in 0..5 {
             let spot = id(&format!("room {round}"));
             let mut racers = JoinSet::new();
@@ -230,8 +219,8 @@ async fn of_64_racers_one_wins() {
 async fn capacity_is_never_exceeded() {
     const ROOMS: u32 = 6;
     const SPOTS: u32 = 9;
-    for stores in Stores::all() {
-        let (host, watcher) = (stores.host(1).await, stores.host(2).await);
+    for stores in Shared::every() {
+        let (host, watcher) = (host(&stores, 1).await, host(&stores, 2).await);
         let highest = Arc::new(Mutex::new(BTreeMap::<&str, u32>::new()));
         let mut racers = JoinSet::new();
         for racer in 0..40_u128 {
@@ -294,8 +283,8 @@ async fn capacity_is_never_exceeded() {
 /// REQ: LS-001, LS-007, LS-040, LS-044, LS-060
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_owned_twice_and_nothing_stays() {
-    for stores in Stores::all() {
-        let hosts = [stores.host(1).await, stores.host(2).await, stores.host(3).await];
+    for stores in Shared::every() {
+        let hosts = [host(&stores, 1).await, host(&stores, 2).await, host(&stores, 3).await];
         /// The host that holds each ID, and the last generation that was seen of it.
         type Held = Arc<Mutex<BTreeMap<usize, (bool, u64)>>>;
         let held = Held::default();
@@ -378,10 +367,10 @@ async fn what_a_dead_owner_had_can_be_released_and_made_again() {
         ..LocationTiming::default()
     };
     let mut providers = JoinSet::new();
-    for stores in Stores::all() {
+    for stores in Shared::every() {
         providers.spawn(async move {
-            let dead = stores.host_with(1, timing).await;
-            let hosts = [stores.host_with(2, timing).await, stores.host_with(3, timing).await];
+            let dead = host_with(&stores, 1, timing).await;
+            let hosts = [host_with(&stores, 2, timing).await, host_with(&stores, 3, timing).await];
             let (mut spots, mut held) = (Vec::new(), Vec::new());
             for (name, operation) in [("ready", 1), ("creating", 2)] {
                 let reservation = reserved(dead.reserve(Ask::new(&id(name), operation)).await);

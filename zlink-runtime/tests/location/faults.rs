@@ -1,11 +1,12 @@
-//! What can be made to go wrong with a store, within the one in memory or around any other, on paused time.
+//! What can be made to go wrong with a store, within the one in memory or around any other, on paused time. What is shown is
+//! of the faults, so the store plays no part.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 use zlink_runtime::location::{
-    Condition, Fault, Faults, LocationStore, MemoryStore, Operation, Revision, Scan, Scanned, StoreError, StoreTime,
+    Condition, Fault, Faults, LocationStore, MemoryStore, Operation, Revision, Scan, Scanned, StoreError,
 };
 use zlink_runtime::testing::Faulty;
 
@@ -191,33 +192,4 @@ async fn the_same_seed_meets_the_same_faults() {
         (40..110).contains(&failed) && (30..100).contains(&waited),
         "{failed} failed, {waited} waited"
     );
-}
-
-/// REQ: LS-023
-#[tokio::test(start_paused = true)]
-async fn after_the_last_revision_every_batch_fails_alike() {
-    let store = MemoryStore::new();
-    write(&store, &batch([], [put("a", "1")])).await.unwrap();
-    store.skip_revisions(Revision::MAX);
-    for _ in 0..2 {
-        let answer = store.write(&batch([], [put("b", "1")])).await;
-        assert_eq!(answer, Err(StoreError::Exhausted));
-    }
-    assert_eq!(value(&store, "b").await.unwrap(), None);
-    assert!(value(&store, "a").await.unwrap().is_some());
-}
-
-/// REQ: LS-066, LS-072
-#[tokio::test]
-async fn a_clock_that_goes_back_does_not_take_the_stores_time_back() {
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicU64, Ordering};
-    let millis = Arc::new(AtomicU64::new(10_000));
-    let clock = Arc::clone(&millis);
-    let store = MemoryStore::with_clock(move || StoreTime::from_millis(clock.load(Ordering::SeqCst)));
-    assert_eq!(store.read(&key("a")).await.unwrap().now, StoreTime::from_millis(10_000));
-    millis.store(5_000, Ordering::SeqCst);
-    assert_eq!(store.read(&key("a")).await.unwrap().now, StoreTime::from_millis(10_000));
-    millis.store(10_001, Ordering::SeqCst);
-    assert_eq!(store.read(&key("a")).await.unwrap().now, StoreTime::from_millis(10_001));
 }

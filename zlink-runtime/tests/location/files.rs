@@ -124,23 +124,6 @@ async fn a_damaged_file_is_refused() {
     assert!(refusal.contains("damaged"), "{refusal}");
 }
 
-/// REQ: LS-023
-#[tokio::test]
-async fn after_the_last_revision_a_file_can_only_be_read() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("s.db");
-    let store = SqliteStore::open(&path).await.unwrap();
-    write(&store, &batch([], [put("a", "1")])).await.unwrap();
-    let file = Connection::open(&path).unwrap();
-    file.execute("UPDATE state SET revision = ?1", (i64::MAX,)).unwrap();
-    for _ in 0..2 {
-        let answer = write(&store, &batch([], [put("b", "1")])).await;
-        assert_eq!(answer, Err(StoreError::Exhausted));
-    }
-    assert_eq!(value(&store, "b").await.unwrap(), None);
-    assert!(value(&store, "a").await.unwrap().is_some());
-}
-
 /// REQ: LS-063
 #[tokio::test]
 async fn what_was_given_up_before_it_was_begun_is_not_begun() {

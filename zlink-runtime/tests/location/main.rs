@@ -6,7 +6,10 @@
 mod authority;
 mod conformance;
 mod crowd;
+mod ends;
 mod eyes;
+#[path = "../shared/far.rs"]
+mod far;
 mod faults;
 mod files;
 mod host;
@@ -14,4 +17,7 @@ mod kit;
 mod redis_server;
 #[path = "../shared/redis.rs"]
 mod server;
+#[path = "../shared/store.rs"]
+#[allow(dead_code, reason = "other tests use blobs by themselves")]
+mod store;
 mod surface;

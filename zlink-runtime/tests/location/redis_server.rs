@@ -83,27 +83,6 @@ async fn a_server_without_the_latest_is_taken_for_one_that_lost_it() {
     assert!(third > second, "the clock stands beside the counter");
 }
 
-/// REQ: LS-023
-#[tokio::test]
-async fn after_the_last_revision_a_namespace_can_only_be_read() {
-    let server = Server::new();
-    let store = RedisStore::open(&server.address(), "a").await.unwrap();
-    write(&store, &batch([], [put("a", "1")])).await.unwrap();
-    // The last one that its scripts can count to.
-    server
-        .command(&["HSET", "{zlink:a}:state", "revision", "9007199254740991"])
-        .await;
-    server
-        .command(&["ZADD", "{zlink:a}:batches", "9007199254740991", "9007199254740991"])
-        .await;
-    for _ in 0..2 {
-        let answer = write(&store, &batch([], [put("b", "1")])).await;
-        assert_eq!(answer, Err(StoreError::Exhausted));
-    }
-    assert_eq!(value(&store, "b").await.unwrap(), None);
-    assert!(value(&store, "a").await.unwrap().is_some());
-}
-
 /// REQ: LS-065
 #[tokio::test]
 async fn a_server_that_stands_still_is_waited_for_until_the_timeout() {

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use syn::UseTree;
 use tempfile::TempDir;
-use zlink_runtime::location::{LocationStore, MemoryStore, SqliteStore};
+use zlink_runtime::location::{LocationStore, MemoryStore, RedisStore, SqliteStore};
 
 use crate::kit::{batch, key, put, value, write};
+use crate::server::Server;
 
 fn names(tree: &UseTree, into: &mut BTreeSet<String>) {
     match tree {
@@ -52,7 +53,9 @@ async fn a_provider_looks_into_no_value() {
     let folder = TempDir::new().unwrap();
     let sqlite = SqliteStore::open(folder.path().join("s.db")).await.unwrap();
     let noise: Vec<u8> = (0..=255).collect();
-    for store in [&MemoryStore::new() as &dyn LocationStore, &sqlite] {
+    let server = Server::new();
+    let redis = RedisStore::open(&server.address(), "surface").await.unwrap();
+    for store in [&MemoryStore::new() as &dyn LocationStore, &sqlite, &redis] {
         for name in ["lease/x", "node/shop/x", "server/stock/x", "taken/x/y", "a:1:x"] {
             for bytes in [Vec::new(), noise.clone()] {
                 write(store, &batch([], [put(name, bytes.clone())])).await.unwrap();

@@ -1,7 +1,8 @@
 //! A Redis server of a test's own, on a free port, that ends with it.
 
+use std::fs::File;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -36,8 +37,36 @@ fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
+/// Where a server has a clock of the day of its own, the file that says what it is.
+const DAY: &str = "day";
+
+/// What a program loads before libc to have such a clock.
+fn clock() -> &'static Path {
+    static CLOCK: OnceLock<PathBuf> = OnceLock::new();
+    CLOCK.get_or_init(|| {
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/shared/day.c");
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        // Others may build it meanwhile.
+        let (built, clock) = (
+            folder.join(format!("day-{}.so", std::process::id())),
+            folder.join("day.so"),
+        );
+        let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+        let mut build = Command::new(compiler);
+        build.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&built).arg(source);
+        assert!(build.status().unwrap().success(), "the clock does not build");
+        std::fs::rename(built, &clock).unwrap();
+        clock
+    })
+}
+
 fn start(folder: &Path, port: u16, options: &[&str]) -> Option<Child> {
-    let mut process = Command::new(program())
+    let mut process = Command::new(program());
+    let day = folder.join(DAY);
+    if day.exists() {
+        process.env("LD_PRELOAD", clock()).env("ZLINK_TEST_DAY", day);
+    }
+    let mut process = process
         .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""])
         .arg("--dir")
         .arg(folder)
@@ -64,8 +93,20 @@ impl Server {
         Self::with(AS_A_STORE)
     }
 
-    pub(crate) fn with(options: &[&str]) -> Self {
+    /// A server whose clock of the day is what the file says: microseconds since 1970, in the byte order of this machine.
+    pub(crate) fn with_clock(micros: u64) -> (Self, File) {
         let folder = TempDir::new().unwrap();
+        let day = folder.path().join(DAY);
+        std::fs::write(&day, micros.to_ne_bytes()).unwrap();
+        let day = File::options().write(true).open(day).unwrap();
+        (Self::within(folder, AS_A_STORE), day)
+    }
+
+    pub(crate) fn with(options: &[&str]) -> Self {
+        Self::within(TempDir::new().unwrap(), options)
+    }
+
+    fn within(folder: TempDir, options: &[&str]) -> Self {
         for _ in 0..20 {
             let port = free_port();
             if let Some(process) = start(folder.path(), port, options) {

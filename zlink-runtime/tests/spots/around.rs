@@ -155,7 +155,7 @@ async fn filters_stand_around_what_spots_are_sent() -> Tested {
 /// REQ: SP-162
 #[tokio::test(start_paused = true)]
 async fn whoever_traces_sees_a_call_to_a_room_on_its_way() -> Tested {
-    for place in REMOTE {
+    for place in EVERYWHERE {
         let events = Events::collect();
         let (cluster, world, host) = placed(place, 131).await?;
         let (one, _) = room(&host, "secret room", "x").await?;
@@ -177,7 +177,7 @@ async fn whoever_traces_sees_a_call_to_a_room_on_its_way() -> Tested {
         assert!(
             at("received", "source_rid")[0]
                 .as_ref()
-                .is_some_and(|rid| rid.starts_with("caller"))
+                .is_some_and(|rid| rid.starts_with(place.caller()))
         );
         assert_eq!(
             at("submitted", "flow_id"),

@@ -16,10 +16,11 @@ async fn a_send_is_done_before_its_handler_and_all_run_in_order() -> Tested {
         let (room, _) = room(&host, "room", "x").await?;
         room.say(text("gate")).await?;
         world.until("say waits").await;
+        let began = tokio::time::Instant::now();
         for number in 0..500 {
             room.say(text(&number.to_string())).await?;
         }
-        assert_eq!(world.count("heard"), 0);
+        assert_eq!((began.elapsed(), world.count("heard")), (Duration::ZERO, 0));
         world.open(1);
         let lines = look(&room, "lines").await?;
         let expected: Vec<_> = (0..500).map(|number| number.to_string()).collect();
@@ -168,7 +169,7 @@ async fn what_the_look_for_a_room_takes_its_handler_has_not() -> Tested {
         let (one, _) = room(&host, "one", "x").await?;
         // So that it is looked for again.
         cluster.advance(Duration::from_secs(16)).await;
-        let faults = cluster.store_faults(if place.0 == Placement::Local { "owner" } else { "caller" });
+        let faults = cluster.store_faults(place.caller());
         let slow = Fault::DelayAnswer(Duration::from_millis(700));
         faults.every(Operation::Read, slow);
         let began = tokio::time::Instant::now();
@@ -192,35 +193,6 @@ async fn what_the_look_for_a_room_takes_its_handler_has_not() -> Tested {
         world.open(1);
         cluster.advance(3 * LIMIT).await;
         assert_eq!(world.count("look waits"), 1);
-        cluster.shutdown().await?;
-    }
-    Ok(())
-}
-
-/// REQ: RT-001, RT-006
-#[tokio::test(start_paused = true)]
-async fn a_route_that_is_known_needs_no_store() -> Tested {
-    for place in REMOTE {
-        let (cluster, _, host) = placed(place, 27).await?;
-        let (one, _) = room(&host, "one", "x").await?;
-        look(&one, "lines").await?;
-        let faults = cluster.store_faults("caller");
-        faults.cut();
-        for _ in 0..3 {
-            assert_eq!(look(&one, "lines").await?, "x");
-        }
-        // It is asked for anew after fifteen seconds; that the store fails does not say that there is none.
-        cluster.advance(Duration::from_secs(16)).await;
-        let unknown = one
-            .look(text("lines"))
-            .timeout(Duration::from_secs(10))
-            .await
-            .unwrap_err();
-        assert_ne!(unknown.kind(), Some(ErrorKind::NotFound), "{unknown}");
-        faults.heal();
-        cluster.advance(Duration::from_secs(5)).await;
-        assert_eq!(look(&one, "lines").await?, "x");
-        assert!(faults.begun(Operation::Read) > 0);
         cluster.shutdown().await?;
     }
     Ok(())
@@ -265,7 +237,7 @@ async fn the_room_of_a_dead_host_is_unavailable_until_it_is_released() -> Tested
 /// REQ: SP-160, SP-036, EX-104
 #[tokio::test(start_paused = true)]
 async fn a_host_that_stops_closes_its_rooms_in_order() -> Tested {
-    for place in REMOTE {
+    for place in EVERYWHERE {
         let (cluster, world, host) = placed(place, 29).await?;
         let (one, _) = room(&host, "one", "x").await?;
         one.say(text("gate")).await?;
@@ -280,12 +252,17 @@ async fn a_host_that_stops_closes_its_rooms_in_order() -> Tested {
         assert_eq!(refused.execution(), Execution::NotExecuted, "{refused}");
         world.open(1);
         stopping.await??;
+        // The own host refuses at once; to another the call is on its way for a moment.
+        let left = if place.0 == Placement::Local { 25 } else { 24 };
+        let closing = format!("closing one HostShutdown within {left}");
         assert_eq!(
             world.log()[3..],
-            ["one heard gate", "closing one HostShutdown within 24", "room dropped"],
+            ["one heard gate", &closing, "room dropped"],
             "with what is left of thirty seconds"
         );
-        assert_eq!(room_spots(&host).find("one").await?, None, "its ID is free");
+        if place.0 == Placement::Remote {
+            assert_eq!(room_spots(&host).find("one").await?, None, "its ID is free");
+        }
         cluster.shutdown().await?;
     }
     Ok(())

@@ -111,14 +111,7 @@ async fn a_create_that_fails_is_not_tried_again() -> Tested {
 async fn a_create_that_no_node_takes_is_unavailable() -> Tested {
     for provider in PROVIDERS {
         let (cluster, world) = on(provider, 125);
-        let (with_store, shared) = (far::with_store(&cluster, "owner"), world.clone());
-        cluster.node("owner", move |host: HostBuilder| {
-            let host = with_store(host).shared(shared.clone());
-            let host = host.max_queued_jobs(2);
-            host.mesh("world", |mesh| {
-                mesh.rid_prefix("owner").listen("tcp://owner:1").object_server(all)
-            })
-        });
+        serves_on(&cluster, &world, "owner", |host| host.max_queued_jobs(2), all);
         calls(&cluster, "caller");
         start(&cluster).await?;
         let host = cluster.host("caller");

@@ -10,7 +10,8 @@ use zlink_runtime::prelude::*;
 use zlink_runtime::rt::{Created, SpotCreated, SpotRef, Tick};
 
 use crate::kit::{Failure, Tested, World};
-use crate::stores::{Hosts, Shared, kind, soon};
+use crate::store::Shared;
+use crate::stores::{Hosts, kind, on_every_store, soon};
 
 /// What a store, its script or its statement might take for something else.
 const AWKWARD: [&str; 20] = [
@@ -252,8 +253,8 @@ async fn carts(hosts: &Hosts, ids: &[String]) -> Result<Vec<SpotRef>, Failure> {
 /// REQ: SP-001, SP-002, SP-060, LS-011
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_every_store_each_id_is_an_object_of_its_own_wherever_it_is() -> Tested {
-    for store in Shared::every() {
-        let hosts = hosts(&store).await?;
+    on_every_store(async |store| {
+        let hosts = hosts(store).await?;
         let ids = ids();
         let mut rounds = Vec::new();
         for _ in 0..2 {
@@ -269,15 +270,16 @@ async fn on_every_store_each_id_is_an_object_of_its_own_wherever_it_is() -> Test
         }
         assert_eq!(hosts.world.log().len(), 4 * ids.len(), "{store:?}");
         hosts.stop().await?;
-    }
-    Ok(())
+        Ok(())
+    })
+    .await
 }
 
 /// REQ: SP-001, SP-006
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_every_store_what_is_no_id_is_refused_before_anybody_is_asked() -> Tested {
-    for store in Shared::every() {
-        let hosts = hosts(&store).await?;
+    on_every_store(async |store| {
+        let hosts = hosts(store).await?;
         let (long, wide) = ("x".repeat(256), "\u{1f3e0}".repeat(64));
         for bad in ["", "a\0b", "\0", &long, &wide] {
             for host in &hosts.hosts {
@@ -308,6 +310,7 @@ async fn on_every_store_what_is_no_id_is_refused_before_anybody_is_asked() -> Te
         }
         assert_eq!(hosts.world.log().len(), 0, "{store:?}");
         hosts.stop().await?;
-    }
-    Ok(())
+        Ok(())
+    })
+    .await
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use zlink_runtime::error::{ErrorKind, Execution};
 use zlink_runtime::prelude::HandlerError;
 use zlink_runtime::rt::{CloseReason, Instant};
+use zlink_runtime::testing::Cluster;
 
 use crate::arena::*;
 use crate::far;
@@ -14,14 +15,16 @@ async fn view(cart: &CartSpotClient) -> Result<String, zlink_runtime::error::Cal
     Ok(cart.view(text("")).await?.text)
 }
 
-/// REQ: SP-031, SP-060, SP-066
+/// REQ: SP-031, SP-060, SP-063, SP-066
 #[tokio::test(start_paused = true)]
 async fn the_first_message_makes_the_cart() -> Tested {
     for place in EVERYWHERE {
         let (cluster, world, host) = placed(place, 40).await?;
         world.holds("activate");
         let cart = cart_spots(&host).of("cart");
+        let began = Instant::now();
         cart.add(text("first")).activating().await?;
+        assert_eq!(began.elapsed(), Duration::ZERO, "it is on its way, and that is its end");
         world.until("held in activate").await;
         cart.add(text("second")).activating().await?;
         let asked = tokio::spawn(cart.view(text("third")).activating().into_future());
@@ -128,17 +131,17 @@ impl<S: CartSpot> CartSpot for Stage<S> {
 /// REQ: SP-159
 #[tokio::test(start_paused = true)]
 async fn a_spot_around_a_spot_is_as_good_as_one() -> Tested {
-    for provider in PROVIDERS {
+    for place in EVERYWHERE {
         let mut logs = Vec::new();
         for wrapped in [false, true] {
-            let (cluster, world) = on(provider, 54);
-            serves_with(&cluster, &world, "owner", move |objects| match wrapped {
-                true => objects.spot(cart_spot::<Stage<Cart>>()),
-                false => objects.spot(cart_spot::<Cart>()),
-            });
-            calls(&cluster, "caller");
-            start(&cluster).await?;
-            let cart = cart_spots(&cluster.host("caller")).of("cart");
+            let serves = |cluster: &Cluster, world: &World| {
+                serves_with(cluster, world, "owner", move |objects| match wrapped {
+                    true => objects.spot(cart_spot::<Stage<Cart>>()),
+                    false => objects.spot(cart_spot::<Cart>()),
+                });
+            };
+            let (cluster, world, host) = placed_with(place, 54, serves).await?;
+            let cart = cart_spots(&host).of("cart");
             for number in 0..20 {
                 cart.add(text(&number.to_string())).activating().await?;
             }
@@ -180,19 +183,25 @@ async fn a_cart_that_fails_to_be_made_fails_its_first_message_once() -> Tested {
 /// REQ: SP-061, SP-062, ERR-604
 #[tokio::test(start_paused = true)]
 async fn where_a_cart_is_made_is_told_or_clear() -> Tested {
-    for provider in PROVIDERS {
-        let (cluster, world) = on(provider, 51);
-        let (with_store, shared) = (far::with_store(&cluster, "both"), world.clone());
-        cluster.node("both", move |host| {
+    for place in EVERYWHERE {
+        let (cluster, world) = on(place.1, 51);
+        let (with_store, shared) = (far::with_store(&cluster, "owner"), world.clone());
+        cluster.node("owner", move |host| {
             let host = with_store(host).shared(shared.clone());
-            let host = host.mesh("world", |mesh| mesh.listen("tcp://both:1").object_server(all));
+            let host = host.mesh("world", |mesh| mesh.listen("tcp://owner:1").object_server(all));
             host.mesh("other", |mesh| {
-                mesh.listen("tcp://both:2")
+                mesh.listen("tcp://owner:2")
                     .object_server(|objects| objects.spot(room_spot::<Room>()))
             })
         });
+        let with_store = far::with_store(&cluster, "caller");
+        cluster.node("caller", move |host| {
+            let host = with_store(host);
+            let host = host.mesh("world", |mesh| mesh.listen("tcp://caller:1").object_client());
+            host.mesh("other", |mesh| mesh.listen("tcp://caller:2").object_client())
+        });
         start(&cluster).await?;
-        let host = cluster.host("both");
+        let host = cluster.host(place.caller());
         let cart = || cart_spots(&host).of("cart").view(text("")).activating();
         assert_eq!(
             cart().await.unwrap_err().kind(),
@@ -229,9 +238,13 @@ async fn a_send_waits_thirty_seconds_for_a_cart_that_others_make() -> Tested {
         world.holds("activate");
         cart_spots(&host).of("cart").add(text("first")).activating().await?;
         world.until("held in activate").await;
-        let began = tokio::time::Instant::now();
+        let began = Instant::now();
         let strange = cart_spots(&cluster.host("stranger")).of("cart");
-        let late = strange.add(text("late")).activating().await.unwrap_err();
+        let late = tokio::time::timeout(
+            Duration::from_secs(60),
+            strange.add(text("late")).activating().into_future(),
+        );
+        let late = late.await?.unwrap_err();
         assert_eq!(
             (late.kind(), late.execution()),
             (Some(ErrorKind::DeadlineExceeded), Execution::NotExecuted),
@@ -251,14 +264,13 @@ async fn a_send_waits_thirty_seconds_for_a_cart_that_others_make() -> Tested {
 /// REQ: SP-140, SP-141, SP-142, SP-143
 #[tokio::test(start_paused = true)]
 async fn an_idle_cart_is_closed_and_made_anew() -> Tested {
-    for provider in PROVIDERS {
-        let (cluster, world) = on(provider, 52);
-        serves_with(&cluster, &world, "owner", |objects| {
-            all(objects).instance_idle_timeout(Duration::from_secs(10))
-        });
-        calls(&cluster, "caller");
-        start(&cluster).await?;
-        let host = cluster.host("caller");
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed_with(place, 52, |cluster, world| {
+            serves_with(cluster, world, "owner", |objects| {
+                all(objects).instance_idle_timeout(Duration::from_secs(10))
+            });
+        })
+        .await?;
         room(&host, "room", "x").await?;
         let cart = cart_spots(&host).of("cart");
         let first = cart.view(text("generation")).activating().await?.text;

@@ -12,7 +12,8 @@ use zlink_runtime::testing::Cluster;
 use zlink_runtime::{HostBuilder, ObjectServerBuilder, Overrun};
 
 use crate::arena::*;
-use crate::far;
+use crate::far::{self, Far};
+pub(crate) use crate::store::{PROVIDERS, Provider};
 
 pub(crate) type Failure = Box<dyn std::error::Error>;
 pub(crate) type Tested = Result<(), Failure>;
@@ -29,7 +30,7 @@ struct Inner {
     build_gate: Semaphore,
     waits: Mutex<Vec<&'static str>>,
     /// What must be there for as long as the test.
-    _far: Option<Arc<far::Far>>,
+    far: Option<Arc<Far>>,
 }
 
 impl World {
@@ -37,13 +38,13 @@ impl World {
         Self::with(None)
     }
 
-    fn with(far: Option<Arc<far::Far>>) -> Self {
+    fn with(far: Option<Arc<Far>>) -> Self {
         Self(Arc::new(Inner {
             log: Mutex::default(),
             gate: Semaphore::new(0),
             build_gate: Semaphore::new(0),
             waits: Mutex::default(),
-            _far: far,
+            far,
         }))
     }
 
@@ -82,6 +83,11 @@ impl World {
             self.note(format!("held in {what}"));
             self.0.build_gate.acquire().await.unwrap().forget();
         }
+    }
+
+    /// Sets the clock of a store that [has one](on_a_clock), as the node `name` sees it, by so many milliseconds.
+    pub(crate) fn jump(&self, name: &str, millis: i64) {
+        self.0.far.as_ref().unwrap().jump(name, millis);
     }
 
     /// Waits, in virtual time, until something is noted.
@@ -437,23 +443,17 @@ pub(crate) enum Placement {
     Remote,
 }
 
-/// What the nodes of a test share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Provider {
-    Memory,
-    Sqlite,
-    Redis,
-}
-
-pub(crate) const PROVIDERS: [Provider; 3] = [Provider::Memory, Provider::Sqlite, Provider::Redis];
-
 /// A placement, on a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place(pub(crate) Placement, pub(crate) Provider);
 
-impl From<Placement> for Place {
-    fn from(placement: Placement) -> Self {
-        Self(placement, Provider::Memory)
+impl Place {
+    /// The node that calls; the Spots are on the node `owner`.
+    pub(crate) fn caller(self) -> &'static str {
+        match self.0 {
+            Placement::Local => "owner",
+            Placement::Remote => "caller",
+        }
     }
 }
 
@@ -475,9 +475,19 @@ pub(crate) const REMOTE: [Place; 3] = [EVERYWHERE[1], EVERYWHERE[3], EVERYWHERE[
 
 /// A cluster whose nodes share a store of that kind.
 pub(crate) fn on(provider: Provider, seed: u64) -> (Cluster, World) {
+    cluster(provider, seed, provider != Provider::Memory)
+}
+
+/// The same, and the clock of the store can be set, of each of them.
+pub(crate) fn on_a_clock(provider: Provider, seed: u64) -> (Cluster, World) {
+    cluster(provider, seed, true)
+}
+
+fn cluster(provider: Provider, seed: u64, is_far: bool) -> (Cluster, World) {
     // A failure is told with what was printed last.
     println!("{provider:?}");
-    (Cluster::new(seed), World::with(far::choose(provider)))
+    let far = is_far.then(|| Far::new(provider));
+    (Cluster::new(seed), World::with(far::choose(far)))
 }
 
 /// All that a node of these tests can have.
@@ -496,9 +506,20 @@ pub(crate) fn serves_with(
     name: &'static str,
     objects: impl Fn(ObjectServerBuilder) -> ObjectServerBuilder + Send + Sync + 'static,
 ) {
+    serves_on(cluster, world, name, |host| host, objects);
+}
+
+/// The same, on a host of its own kind.
+pub(crate) fn serves_on(
+    cluster: &Cluster,
+    world: &World,
+    name: &'static str,
+    configure: impl Fn(HostBuilder) -> HostBuilder + Send + Sync + 'static,
+    objects: impl Fn(ObjectServerBuilder) -> ObjectServerBuilder + Send + Sync + 'static,
+) {
     let (with_store, world) = (far::with_store(cluster, name), world.clone());
     cluster.node(name, move |host: HostBuilder| {
-        let host = with_store(host).shared(world.clone());
+        let host = configure(with_store(host)).shared(world.clone());
         host.mesh("world", |mesh| {
             mesh.rid_prefix(name)
                 .listen(format!("tcp://{name}:1"))
@@ -534,19 +555,23 @@ pub(crate) async fn start(cluster: &Cluster) -> Tested {
 }
 
 /// A cluster of that placement, and the host that calls.
-pub(crate) async fn placed(place: impl Into<Place>, seed: u64) -> Result<(Cluster, World, Host), Failure> {
-    let Place(placement, provider) = place.into();
-    let (cluster, world) = on(provider, seed);
-    serves(&cluster, &world, "owner");
-    let caller = match placement {
-        Placement::Local => "owner",
-        Placement::Remote => {
-            calls(&cluster, "caller");
-            "caller"
-        }
-    };
+pub(crate) async fn placed(place: Place, seed: u64) -> Result<(Cluster, World, Host), Failure> {
+    placed_with(place, seed, |cluster, world| serves(cluster, world, "owner")).await
+}
+
+/// The same, with an `owner` of its own kind.
+pub(crate) async fn placed_with(
+    place: Place,
+    seed: u64,
+    owner: impl FnOnce(&Cluster, &World),
+) -> Result<(Cluster, World, Host), Failure> {
+    let (cluster, world) = on(place.1, seed);
+    owner(&cluster, &world);
+    if place.0 == Placement::Remote {
+        calls(&cluster, place.caller());
+    }
     start(&cluster).await?;
-    let host = cluster.host(caller);
+    let host = cluster.host(place.caller());
     Ok((cluster, world, host))
 }
 

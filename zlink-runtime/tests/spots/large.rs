@@ -1,11 +1,10 @@
 //! First messages and requests to create that are too large for a record: kept elsewhere as long as the record points there.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use zlink_runtime::error::{ErrorKind, Execution};
 use zlink_runtime::id::SpotId;
-use zlink_runtime::location::{BlobRef, BootClock, Fault, LocationTiming, MemoryStore, Operation};
+use zlink_runtime::location::{BlobRef, BootClock, Fault, LocationTiming, Operation};
 use zlink_runtime::prelude::*;
 use zlink_runtime::rt::SpotCreated;
 use zlink_runtime::testing::Cluster;
@@ -14,6 +13,7 @@ use zlink_runtime::testing::authority::{Owner, Seen};
 use crate::arena::*;
 use crate::far;
 use crate::kit::*;
+use crate::stores::on_every_store;
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
@@ -139,7 +139,7 @@ async fn a_large_request_creates_a_room() -> Tested {
 /// REQ: LS-004, LS-070, SP-060
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_kept_makes_nothing() -> Tested {
-    for place in REMOTE {
+    for place in EVERYWHERE {
         let (cluster, world, host) = placed(place, 142).await?;
         let cart = cart_spots(&host).of("cart");
         let faults = cluster.store_faults("owner");
@@ -169,73 +169,74 @@ async fn what_cannot_be_kept_makes_nothing() -> Tested {
 /// REQ: LS-071, LS-004
 #[tokio::test(start_paused = true)]
 async fn what_nothing_points_at_goes_after_a_day_and_nothing_else_does() -> Tested {
-    let (cluster, world) = (Cluster::new(143), World::new());
-    let (store, shared) = (cluster.store("owner"), world.clone());
-    cluster.node("owner", move |host| {
-        let mut timing = LocationTiming::default();
-        // So that days do not take long.
-        (timing.renew_interval, timing.lease_ttl, timing.poll_interval) = (HOUR / 6, HOUR, HOUR / 6);
-        let host = host
-            .location_store(store.clone())
-            .shared(shared.clone())
-            .location_timing(timing);
-        host.mesh("world", |mesh| mesh.listen("tcp://owner:1").object_server(all))
-    });
-    cluster.start_all().await?;
-    let cart = cart_spots(&cluster.host("owner")).of("cart");
-    cart.add(text(&long("gate"))).activating().await?;
-    cluster.advance(SECOND).await;
-    let eyes = observer(&cluster).await?;
-    let blob = pointed(&eyes, "cart").await?.unwrap();
-    eyes.kill();
-    cluster.advance(40 * HOUR).await;
-    assert!(is_there(&cluster, &blob).await?, "its message is not handled yet");
-    cluster.kill("owner");
-    cluster.advance(11 * HOUR).await;
-    assert!(is_there(&cluster, &blob).await?);
-    cluster.advance(25 * HOUR).await;
-    assert!(!is_there(&cluster, &blob).await?, "nobody is left to handle it");
-    world.open(1);
+    for provider in PROVIDERS {
+        let (cluster, world) = on(provider, 143);
+        let (with_store, shared) = (far::with_store(&cluster, "owner"), world.clone());
+        cluster.node("owner", move |host| {
+            let mut timing = LocationTiming::default();
+            // So that days do not take long.
+            (timing.renew_interval, timing.lease_ttl, timing.poll_interval) = (HOUR / 6, HOUR, HOUR / 6);
+            let host = with_store(host).shared(shared.clone()).location_timing(timing);
+            host.mesh("world", |mesh| mesh.listen("tcp://owner:1").object_server(all))
+        });
+        cluster.start_all().await?;
+        let cart = cart_spots(&cluster.host("owner")).of("cart");
+        cart.add(text(&long("gate"))).activating().await?;
+        cluster.advance(SECOND).await;
+        let eyes = observer(&cluster).await?;
+        let blob = pointed(&eyes, "cart").await?.unwrap();
+        eyes.kill();
+        cluster.advance(40 * HOUR).await;
+        assert!(is_there(&cluster, &blob).await?, "its message is not handled yet");
+        cluster.kill("owner");
+        cluster.advance(11 * HOUR).await;
+        assert!(is_there(&cluster, &blob).await?);
+        cluster.advance(25 * HOUR).await;
+        assert!(!is_there(&cluster, &blob).await?, "nobody is left to handle it");
+        world.open(1);
+    }
     Ok(())
 }
 
 /// REQ: LS-003
 #[tokio::test]
 async fn a_store_of_blobs_is_the_stores_own_or_another_or_none() -> Tested {
-    let (records, blobs) = (MemoryStore::new(), MemoryStore::new());
-    for (own, registered) in [(true, 0), (false, 0), (false, 1), (false, 2)] {
-        let world = World::new();
-        let host = Host::builder().shared(world.clone());
-        let mut host = match own {
-            true => host.location_store(records.clone()),
-            // Not known to be both.
-            false => host.location_store(Arc::new(records.clone())),
-        };
-        for _ in 0..registered {
-            host = host.relocation_store(blobs.clone());
+    on_every_store(async |store| {
+        for (own, registered) in [(true, 0), (false, 0), (false, 1), (false, 2)] {
+            let world = World::new();
+            let host = Host::builder().shared(world.clone());
+            let mut host = match own {
+                true => host.location_store(store.open()),
+                // Not known to be both.
+                false => host.location_store(store.open().open().await?),
+            };
+            for _ in 0..registered {
+                host = host.relocation_store(store.blobs());
+            }
+            let host = host
+                .mesh("world", |mesh| mesh.listen("tcp://127.0.0.1:0").object_server(all))
+                .start()
+                .await;
+            if registered == 2 {
+                let failed = host.unwrap_err();
+                assert!(
+                    failed.to_string().contains("relocation_store: is given twice"),
+                    "{failed}"
+                );
+                continue;
+            }
+            let host = host?;
+            let viewed = cart_spots(&host).of("cart").view(text(&long(""))).activating().await;
+            if own || registered == 1 {
+                assert_eq!(viewed?.text, long(""));
+            } else {
+                let failed = viewed.unwrap_err();
+                assert_eq!(failed.kind(), Some(ErrorKind::NotConfigured), "{failed}");
+                cart_spots(&host).of("cart").view(text("short")).activating().await?;
+            }
+            host.shutdown().await?;
         }
-        let host = host
-            .mesh("world", |mesh| mesh.listen("tcp://127.0.0.1:0").object_server(all))
-            .start()
-            .await;
-        if registered == 2 {
-            let failed = host.unwrap_err();
-            assert!(
-                failed.to_string().contains("relocation_store: is given twice"),
-                "{failed}"
-            );
-            continue;
-        }
-        let host = host?;
-        let viewed = cart_spots(&host).of("cart").view(text(&long(""))).activating().await;
-        if own || registered == 1 {
-            assert_eq!(viewed?.text, long(""));
-        } else {
-            let failed = viewed.unwrap_err();
-            assert_eq!(failed.kind(), Some(ErrorKind::NotConfigured), "{failed}");
-            cart_spots(&host).of("cart").view(text("short")).activating().await?;
-        }
-        host.shutdown().await?;
-    }
-    Ok(())
+        Ok(())
+    })
+    .await
 }

@@ -5,10 +5,11 @@ use std::time::Duration;
 use zlink_runtime::error::{ErrorKind, Execution};
 use zlink_runtime::prelude::Host;
 use zlink_runtime::rt::SpotCreated;
-use zlink_runtime::testing::Cluster;
 
 use crate::arena::*;
 use crate::kit::*;
+use crate::stores::on_every_store;
+use crate::wait::until_within;
 
 /// REQ: SP-030, SP-033, SP-050, SP-080, SP-082, EX-70
 #[tokio::test(start_paused = true)]
@@ -108,18 +109,13 @@ async fn whoever_creates_at_once_gets_one_room() -> Tested {
 /// REQ: SP-082, SP-084, ERR-107, ERR-604
 #[tokio::test(start_paused = true)]
 async fn what_was_refused_or_failed_is_not_there_and_takes_no_room() -> Tested {
-    for Place(placement, provider) in EVERYWHERE {
-        let (cluster, world) = on(provider, 4);
-        serves_with(&cluster, &world, "owner", |objects| {
-            objects.spot(room_spot::<Room>()).capacity(ROOM, 1)
-        });
-        calls(&cluster, "caller");
-        start(&cluster).await?;
-        let host = cluster.host(if placement == Placement::Local {
-            "owner"
-        } else {
-            "caller"
-        });
+    for place in EVERYWHERE {
+        let (cluster, _, host) = placed_with(place, 4, |cluster, world| {
+            serves_with(cluster, world, "owner", |objects| {
+                objects.spot(room_spot::<Room>()).capacity(ROOM, 1)
+            });
+        })
+        .await?;
         let rooms = room_spots(&host);
         let rejected = rooms.get_or_create("room", text("reject")).await?;
         assert_eq!(rejected, SpotCreated::Rejected(text("no")));
@@ -271,7 +267,7 @@ async fn a_room_is_there_once_it_is_initialised() -> Tested {
 /// REQ: SP-084, RT-008
 #[tokio::test(start_paused = true)]
 async fn an_old_route_leads_to_no_room_that_is_being_made() -> Tested {
-    for place in REMOTE {
+    for place in EVERYWHERE {
         let (cluster, world, host) = placed(place, 12).await?;
         let owner = cluster.host("owner");
         let (one, old) = room(&host, "room", "first").await?;
@@ -405,75 +401,6 @@ async fn options_are_set_once_and_one_deadline_holds_for_all() -> Tested {
     Ok(())
 }
 
-/// REQ: SP-008
-#[tokio::test(start_paused = true)]
-async fn without_an_object_role_there_are_no_spots() -> Tested {
-    let cluster = Cluster::new(13);
-    cluster.node("plain", |host| host.mesh("world", |mesh| mesh.listen("tcp://plain:1")));
-    cluster.node("storeless", |host| {
-        host.mesh("world", |mesh| mesh.listen("tcp://storeless:1").object_server(all))
-    });
-    let host = cluster.start("plain").await?;
-    let none = room_spots(&host).create(text("x")).await.unwrap_err();
-    assert_eq!(none.kind(), Some(ErrorKind::NotConfigured), "{none}");
-    let none = look(&room_spots(&host).of("room"), "lines").await.unwrap_err();
-    assert_eq!(none.kind(), Some(ErrorKind::NotConfigured), "{none}");
-    let failed = cluster.start("storeless").await.unwrap_err();
-    assert!(failed.to_string().contains("needs a Location Store"), "{failed}");
-    cluster.shutdown().await?;
-    Ok(())
-}
-
-/// REQ: SP-004, SP-111
-#[tokio::test(start_paused = true)]
-async fn every_mistake_of_a_registration_is_told_at_once() -> Tested {
-    let (cluster, world) = (Cluster::new(14), World::new());
-    serves_with(&cluster, &world, "owner", |objects| {
-        objects
-            .spot(room_spot::<Room>())
-            .spot(hearing_room_spot::<Room>())
-            .spot(lobby_spot::<Lobby>())
-            .entry(cart_spot::<Cart>())
-            .entry(lobby_spot::<Lobby>())
-            .capacity(CART, 3)
-            .placement_weight(20_000)
-    });
-    let failed = cluster.start("owner").await.unwrap_err();
-    let text = failed.to_string();
-    for part in [
-        "two factories for the type arena.room",
-        "has two Entry Spots",
-        "arena.lobby is an Entry Spot",
-        "arena.cart is no Entry Spot",
-        "a capacity for the type arena.cart, and no factory",
-        "placement weight 20000",
-        "the Spot arena.room subscribes to channel \"room-events\", in which this node takes no part",
-    ] {
-        assert!(text.contains(part), "{part:?} is not in {text}");
-    }
-    Ok(())
-}
-
-/// REQ: SP-028, SP-112
-#[tokio::test(start_paused = true)]
-async fn what_no_schema_gives_is_refused_too() -> Tested {
-    let problems = [
-        "the Spot arena.room has no relocation policy",
-        "the Spot arena.room has two relocation policies, Recreate and Disabled",
-        "the Spot arena.room subscribes twice to \"arena.room.news\" about \"news\" in channel \"room-events\"",
-    ];
-    for (at, problem) in problems.into_iter().enumerate() {
-        let (cluster, world) = (Cluster::new(15), World::new());
-        serves_with(&cluster, &world, "owner", move |objects| {
-            let [one, two, three] = wrong_room_spots::<Room>();
-            objects.spot([one, two, three].into_iter().nth(at).unwrap())
-        });
-        let failed = cluster.start("owner").await.unwrap_err();
-        assert!(failed.to_string().contains(problem), "{failed}");
-    }
-    Ok(())
-}
-
 /// REQ: SP-023, SP-022
 #[tokio::test(start_paused = true)]
 async fn a_cart_is_made_by_no_manager() -> Tested {
@@ -591,31 +518,33 @@ async fn spots_need_no_link_of_their_own() -> Tested {
 /// REQ: NET-1007
 #[tokio::test]
 async fn a_host_that_has_ended_lets_its_spots_go() -> Tested {
-    for ends in ["shutdown", "drop"] {
-        let (world, held) = (World::new(), std::sync::Arc::new(()));
-        let host = Host::builder()
-            .location_store(zlink_runtime::location::MemoryStore::new())
-            .shared(world.clone())
-            .shared(held.clone())
-            .mesh("world", |mesh| {
-                mesh.object_server(|objects| all(objects).entry(lobby_spot::<Lobby>()))
-            })
-            .start()
-            .await?;
-        room_spots(&host).get_or_create("room", text("first")).await?;
-        room_spots(&host).of("room").say(text("hello")).await?;
-        cart_spots(&host).of("cart").add(text("tea")).activating().await?;
-        world.until("cart has tea").await;
-        if ends == "shutdown" {
-            host.shutdown().await?;
-        }
-        drop(host);
-        let gone = tokio::time::timeout(Duration::from_secs(20), async {
-            while std::sync::Arc::strong_count(&held) > 1 || world.count("dropped") < 2 {
-                tokio::time::sleep(Duration::from_millis(5)).await;
+    on_every_store(async |store| {
+        for ends in ["shutdown", "drop"] {
+            let (world, held) = (World::new(), std::sync::Arc::new(()));
+            let host = Host::builder()
+                .location_store(store.open())
+                .shared(world.clone())
+                .shared(held.clone())
+                .mesh("world", |mesh| {
+                    mesh.object_server(|objects| all(objects).entry(lobby_spot::<Lobby>()))
+                })
+                .start()
+                .await?;
+            let (room, cart) = (format!("room {ends}"), format!("cart {ends}"));
+            room_spots(&host).get_or_create(&room, text("first")).await?;
+            room_spots(&host).of(&room).say(text("hello")).await?;
+            cart_spots(&host).of(&cart).add(text("tea")).activating().await?;
+            world.until(&format!("{cart} has tea")).await;
+            if ends == "shutdown" {
+                host.shutdown().await?;
             }
-        });
-        assert!(gone.await.is_ok(), "{ends}: {:?}", world.log());
-    }
-    Ok(())
+            drop(host);
+            until_within(Duration::from_secs(20), "all of it is let go", || {
+                std::sync::Arc::strong_count(&held) == 1 && world.count("dropped") == 2
+            })
+            .await;
+        }
+        Ok(())
+    })
+    .await
 }

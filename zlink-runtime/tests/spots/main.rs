@@ -17,6 +17,11 @@ mod kit;
 #[path = "../shared/redis.rs"]
 #[allow(dead_code, reason = "other tests kill and restart it")]
 mod server;
+#[path = "../shared/far.rs"]
+#[allow(dead_code, reason = "other tests come to the end of its revisions")]
+mod shared_far;
+#[path = "../shared/store.rs"]
+mod store;
 #[path = "../shared/wait.rs"]
 #[allow(dead_code, reason = "other tests wait more briefly")]
 mod wait;
@@ -25,15 +30,20 @@ mod wait;
 use wait::until;
 
 mod around;
+mod asked;
 mod bridges;
 mod clocks;
 mod direct;
+mod ends;
 mod execution;
+mod heard;
 mod ids;
 mod instance;
 mod large;
 mod life;
+mod modes;
 mod multicast;
+mod named;
 mod orphans;
 mod others;
 mod outward;
@@ -41,7 +51,9 @@ mod own;
 mod placement;
 mod pressure;
 mod races;
+mod registration;
 mod resent;
 mod routes;
 mod stores;
+mod ticks;
 mod timers;

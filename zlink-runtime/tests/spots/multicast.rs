@@ -230,13 +230,13 @@ async fn rooms_of_a_host_without_a_lease_hear_nothing() -> Tested {
 /// REQ: SP-105, ERR-303
 #[tokio::test(start_paused = true)]
 async fn what_has_not_begun_does_not_begin_and_what_has_goes_on() -> Tested {
-    for provider in PROVIDERS {
+    for (provider, from) in PROVIDERS.into_iter().flat_map(|one| [(one, "press"), (one, "one")]) {
         let (cluster, world) = on(provider, 114);
         hears(&cluster, &world, "one");
         publishes(&cluster, "press");
         start(&cluster).await?;
         room(&cluster.host("one"), "room", "x").await?;
-        let host = cluster.host("press");
+        let host = cluster.host(from);
         drop(room_spots(&host).publish_news(text("never")).into_future());
         let mut begun = Box::pin(room_spots(&host).publish_news(text("begun")).into_future());
         let _ = std::future::poll_fn(|cx| std::task::Poll::Ready(begun.as_mut().poll(cx))).await;
@@ -246,7 +246,7 @@ async fn what_has_not_begun_does_not_begin_and_what_has_goes_on() -> Tested {
         assert_eq!(nowhere.kind(), Some(ErrorKind::NotFound), "{nowhere}");
         cluster.advance(SECOND).await;
         assert_eq!((world.count("read never"), world.count("read begun")), (0, 1));
-        cluster.stop("press").await?;
+        cluster.stop(from).await?;
         let refused = room_spots(&host).publish_news(text("late")).await.unwrap_err();
         assert_eq!(refused.kind(), Some(ErrorKind::ShuttingDown), "{refused}");
         cluster.shutdown().await?;

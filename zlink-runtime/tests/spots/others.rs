@@ -195,21 +195,23 @@ async fn the_timer_of_a_wide_room_waits_for_its_state() -> Tested {
 /// REQ: SP-132, SP-130
 #[tokio::test(start_paused = true)]
 async fn late_ticks_are_left_out_made_up_for_or_moved_back() -> Tested {
-    for (how, expected) in [
-        ("skip", "[(1, 1, 0), (2, 2, 0), (3, 6, 3), (4, 7, 0)]"),
-        ("catch up", "[(1, 1, 0), (2, 2, 0), (3, 5, 2), (4, 6, 0), (5, 7, 0)]"),
-        ("delay", "[(1, 1, 0), (2, 2, 0), (3, 3, 0)]"),
-    ] {
-        let (cluster, world, host) = placed(Placement::Local, 67).await?;
-        let (one, _) = room(&host, "one", "x").await?;
-        look(&one, &format!("overrun {how}")).await?;
-        cluster.advance(Duration::from_millis(1_500)).await;
-        one.say(text("gate")).await?;
-        cluster.advance(Duration::from_secs(5)).await;
-        world.open(1);
-        cluster.advance(Duration::from_millis(700)).await;
-        assert_eq!(look(&one, "indices").await?, expected, "{how}");
-        cluster.shutdown().await?;
+    for place in EVERYWHERE {
+        for (how, expected) in [
+            ("skip", "[(1, 1, 0), (2, 2, 0), (3, 6, 3), (4, 7, 0)]"),
+            ("catch up", "[(1, 1, 0), (2, 2, 0), (3, 5, 2), (4, 6, 0), (5, 7, 0)]"),
+            ("delay", "[(1, 1, 0), (2, 2, 0), (3, 3, 0)]"),
+        ] {
+            let (cluster, world, host) = placed(place, 67).await?;
+            let (one, _) = room(&host, "one", "x").await?;
+            look(&one, &format!("overrun {how}")).await?;
+            cluster.advance(Duration::from_millis(1_500)).await;
+            one.say(text("gate")).await?;
+            cluster.advance(Duration::from_secs(5)).await;
+            world.open(1);
+            cluster.advance(Duration::from_millis(700)).await;
+            assert_eq!(look(&one, "indices").await?, expected, "{how}");
+            cluster.shutdown().await?;
+        }
     }
     Ok(())
 }
@@ -308,7 +310,7 @@ async fn what_is_published_reaches_every_room_that_hears_it_once() -> Tested {
 /// REQ: LS-031, LS-032, LS-033, SP-133, EX-66
 #[tokio::test(start_paused = true)]
 async fn a_host_that_cannot_prove_that_it_lives_runs_nothing_until_it_can() -> Tested {
-    for place in REMOTE {
+    for place in EVERYWHERE {
         let (cluster, world, host) = placed(place, 63).await?;
         let (one, _) = room(&host, "one", "ticks").await?;
         cluster.advance(Duration::from_secs(2)).await;
@@ -343,7 +345,7 @@ async fn a_host_that_cannot_prove_that_it_lives_runs_nothing_until_it_can() -> T
 /// REQ: LS-033, LS-034, LS-036
 #[tokio::test(start_paused = true)]
 async fn what_was_taken_from_a_host_never_runs_there_again() -> Tested {
-    for place in REMOTE {
+    for place in EVERYWHERE {
         let (cluster, world, host) = placed(place, 64).await?;
         serves(&cluster, &world, "other");
         let (one, spot) = room(&host, "one", "x").await?;
@@ -355,9 +357,10 @@ async fn what_was_taken_from_a_host_never_runs_there_again() -> Tested {
         world.until("say waits").await;
         cluster.store_faults("owner").cut();
         cluster.advance(Duration::from_secs(20)).await;
-        assert!(room_spots(&host).release(&spot).await?);
+        let other = cluster.host("other");
+        assert!(room_spots(&other).release(&spot).await?);
         world.open(1);
-        let (again, _) = room(&host, "one", "again").await?;
+        let (again, _) = room(&other, "one", "again").await?;
         assert!(look(&again, "where").await?.starts_with("other"));
         cluster.store_faults("owner").heal();
         cluster.advance(Duration::from_secs(30)).await;

@@ -6,7 +6,6 @@ use zlink_runtime::HostBuilder;
 use zlink_runtime::error::{CallError, ErrorKind, Execution};
 use zlink_runtime::testing::Cluster;
 
-use crate::arena::*;
 use crate::far;
 use crate::kit::*;
 
@@ -36,15 +35,12 @@ fn terse(cluster: &Cluster, world: &World, name: &'static str, serves: bool) {
 /// REQ: MSG-804
 #[tokio::test(start_paused = true)]
 async fn what_is_too_large_for_others_is_too_large_here() -> Tested {
-    for Place(placement, provider) in EVERYWHERE {
-        let (cluster, world) = on(provider, 140);
+    for place in EVERYWHERE {
+        let (cluster, world) = on(place.1, 140);
         terse(&cluster, &world, "owner", true);
         terse(&cluster, &world, "caller", false);
         start(&cluster).await?;
-        let host = match placement {
-            Placement::Local => cluster.host("owner"),
-            Placement::Remote => cluster.host("caller"),
-        };
+        let host = cluster.host(place.caller());
         let (one, _) = room(&host, "one", "x").await?;
         let long = "y".repeat(MOST - 500);
         one.say(text(&long)).await?;
@@ -53,47 +49,16 @@ async fn what_is_too_large_for_others_is_too_large_here() -> Tested {
             one.say(text(&larger)).await.unwrap_err(),
             one.look(text(&larger)).await.unwrap_err(),
         ] {
-            assert!(matches!(refused, CallError::Argument(_)), "{placement:?}: {refused}");
+            assert!(matches!(refused, CallError::Argument(_)), "{place:?}: {refused}");
         }
         one.say(text(&long)).await?;
         let unsent = look(&one, "lines").await.unwrap_err();
         assert_eq!(
             (unsent.kind(), unsent.execution()),
             (Some(ErrorKind::InternalFailure), Execution::Unknown),
-            "{placement:?}: the reply is too large: {unsent}"
+            "{place:?}: the reply is too large: {unsent}"
         );
         assert_eq!(world.count("heard"), 2);
-        cluster.shutdown().await?;
-    }
-    Ok(())
-}
-
-/// REQ: RT-001, RT-004, RT-008
-#[tokio::test(start_paused = true)]
-async fn a_room_of_this_host_is_asked_for_as_often_as_another() -> Tested {
-    for place in LOCAL {
-        let (cluster, _, host) = placed(place, 141).await?;
-        let (one, spot) = room(&host, "one", "x").await?;
-        let faults = cluster.store_faults("owner");
-        faults.cut();
-        for _ in 0..3 {
-            assert_eq!(look(&one, "lines").await?, "x", "nobody was asked");
-        }
-        faults.heal();
-        cluster.advance(16 * SECOND).await;
-        faults.cut();
-        let unknown = one.look(text("lines")).timeout(2 * SECOND).await.unwrap_err();
-        assert_eq!(unknown.execution(), Execution::NotExecuted, "{unknown}");
-        assert_ne!(unknown.kind(), Some(ErrorKind::NotFound), "{unknown}");
-        faults.heal();
-        cluster.advance(5 * SECOND).await;
-        assert_eq!(look(&one, "lines").await?, "x");
-        // The same client finds whatever has the ID.
-        assert!(room_spots(&host).close(&spot).await?);
-        let gone = look(&one, "lines").await.unwrap_err();
-        assert_eq!(gone.kind(), Some(ErrorKind::NotFound), "{gone}");
-        room(&host, "one", "anew").await?;
-        assert_eq!(look(&one, "lines").await?, "anew");
         cluster.shutdown().await?;
     }
     Ok(())

@@ -72,7 +72,7 @@ async fn a_reservation_that_was_taken_before_its_host_heard_of_it_runs_no_factor
 /// REQ: LS-033, LS-036
 #[tokio::test(start_paused = true)]
 async fn a_factory_whose_reservation_was_taken_goes_no_further() -> Tested {
-    for place in REMOTE {
+    for place in EVERYWHERE {
         let (cluster, world, host) = placed(place, 72).await?;
         world.holds("create");
         let making = tokio::spawn(room_spots(&host).get_or_create("one", text("first")).into_future());
@@ -123,8 +123,10 @@ async fn a_create_that_a_stopping_host_gives_up_may_have_run() -> Tested {
 /// REQ: LS-033, LS-036
 #[tokio::test(start_paused = true)]
 async fn a_close_under_way_of_what_was_taken_goes_no_further() -> Tested {
-    for place in REMOTE {
+    for place in EVERYWHERE {
         let (cluster, world, host) = placed(place, 81).await?;
+        calls(&cluster, "other");
+        cluster.start("other").await?;
         let (one, spot) = room(&host, "one", "x").await?;
         one.say(text("gate")).await?;
         world.until("say waits").await;
@@ -138,7 +140,7 @@ async fn a_close_under_way_of_what_was_taken_goes_no_further() -> Tested {
         );
         cluster.advance(Duration::from_secs(20)).await;
         assert!(closing.await?.is_err());
-        assert!(room_spots(&host).release(&spot).await?);
+        assert!(room_spots(&cluster.host("other")).release(&spot).await?);
         world.open(1);
         cluster.store_faults("owner").heal();
         cluster.advance(Duration::from_secs(40)).await;
@@ -251,7 +253,7 @@ async fn what_goes_to_the_winner_comes_behind_what_the_loser_sends_on() -> Teste
 /// REQ: LS-033
 #[tokio::test(start_paused = true)]
 async fn a_close_under_way_stands_still_with_its_host() -> Tested {
-    for place in LOCAL {
+    for place in EVERYWHERE {
         let (cluster, world, host) = placed(place, 84).await?;
         let (_, spot) = room(&host, "one", "x").await?;
         world.holds("closing");

@@ -3,6 +3,7 @@
 use std::task::Poll;
 use std::time::Duration;
 
+use zlink_runtime::HostBuilder;
 use zlink_runtime::error::{CallError, ErrorKind, Execution};
 use zlink_runtime::location::{Fault, Operation};
 use zlink_runtime::prelude::*;
@@ -256,11 +257,47 @@ async fn that_there_is_none_is_not_remembered() -> Tested {
 /// REQ: RT-002
 #[tokio::test(start_paused = true)]
 async fn an_id_that_looks_like_a_node_is_an_id() -> Tested {
-    for place in REMOTE {
+    for place in EVERYWHERE {
         let (cluster, _, host) = placed(place, 83).await?;
         let id = host.mesh("world")?.rid().to_string();
         let (one, _) = room(&host, &id, "x").await?;
         assert!(look(&one, "where").await?.starts_with("owner"));
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// A room of the own host is asked for as often as another.
+///
+/// REQ: RT-001, RT-004, RT-006, RT-008
+#[tokio::test(start_paused = true)]
+async fn a_route_that_is_known_needs_no_store() -> Tested {
+    for place in EVERYWHERE {
+        let (cluster, _, host) = placed(place, 141).await?;
+        let (one, spot) = room(&host, "one", "x").await?;
+        look(&one, "lines").await?;
+        let faults = cluster.store_faults(place.caller());
+        faults.cut();
+        for _ in 0..3 {
+            assert_eq!(look(&one, "lines").await?, "x", "nobody was asked");
+        }
+        faults.heal();
+        cluster.advance(16 * SECOND).await;
+        faults.cut();
+        // That the store fails does not say that there is none.
+        let unknown = one.look(text("lines")).timeout(2 * SECOND).await.unwrap_err();
+        assert_eq!(unknown.execution(), Execution::NotExecuted, "{unknown}");
+        assert_ne!(unknown.kind(), Some(ErrorKind::NotFound), "{unknown}");
+        faults.heal();
+        cluster.advance(5 * SECOND).await;
+        assert_eq!(look(&one, "lines").await?, "x");
+        assert!(faults.begun(Operation::Read) > 0);
+        // The same client finds whatever has the ID.
+        assert!(room_spots(&host).close(&spot).await?);
+        let gone = look(&one, "lines").await.unwrap_err();
+        assert_eq!(gone.kind(), Some(ErrorKind::NotFound), "{gone}");
+        room(&host, "one", "anew").await?;
+        assert_eq!(look(&one, "lines").await?, "anew");
         cluster.shutdown().await?;
     }
     Ok(())
@@ -343,11 +380,7 @@ async fn a_send_goes_by_what_is_known_while_the_store_is_down_and_is_refused_aft
 async fn what_was_found_before_a_loss_is_asked_for_anew() -> Tested {
     for place in EVERYWHERE {
         let (cluster, _, host) = placed(place, 180).await?;
-        let caller = match place.0 {
-            Placement::Local => "owner",
-            Placement::Remote => "caller",
-        };
-        let faults = cluster.store_faults(caller);
+        let faults = cluster.store_faults(place.caller());
         let (one, _) = room(&host, "one", "x").await?;
         let is_known = async || {
             faults.cut();
@@ -382,17 +415,18 @@ async fn what_was_found_before_a_loss_is_asked_for_anew() -> Tested {
 /// REQ: RT-010
 #[tokio::test(start_paused = true)]
 async fn another_age_of_routes_is_for_those_that_are_found_later() -> Tested {
-    for provider in PROVIDERS {
-        let (cluster, world) = on(provider, 85);
-        serves(&cluster, &world, "owner");
-        calls_with(&cluster, "caller", |host| host.route_cache_max_age(6 * SECOND));
+    for place in EVERYWHERE {
+        let (cluster, world) = on(place.1, 85);
+        let ages = |host: HostBuilder| host.route_cache_max_age(6 * SECOND);
+        serves_on(&cluster, &world, "owner", ages, all);
+        calls_with(&cluster, "caller", ages);
         start(&cluster).await?;
-        let host = cluster.host("caller");
+        let host = cluster.host(place.caller());
         let (one, _) = room(&host, "one", "x").await?;
         cluster.advance(7 * SECOND).await;
         look(&one, "lines").await?;
         host.set_route_cache_max_age(SECOND)?;
-        let faults = cluster.store_faults("caller");
+        let faults = cluster.store_faults(place.caller());
         faults.cut();
         cluster.advance(4 * SECOND).await;
         assert_eq!(look(&one, "lines").await?, "x", "the old one has its old age");
@@ -541,7 +575,7 @@ async fn the_cart_of_a_dead_host_is_made_anew_by_no_message() -> Tested {
 /// REQ: RT-011, LS-103
 #[tokio::test(start_paused = true)]
 async fn a_reply_needs_no_store() -> Tested {
-    for place in REMOTE {
+    for place in EVERYWHERE {
         let (cluster, world, host) = placed(place, 88).await?;
         let (one, _) = room(&host, "one", "x").await?;
         let looking = tokio::spawn(one.look(text("gate")).into_future());

@@ -7,72 +7,19 @@ use std::future::Future;
 use std::panic::Location;
 use std::time::Duration;
 
-use tempfile::TempDir;
 use zlink_runtime::ObjectServerBuilder;
 use zlink_runtime::PeerState;
 use zlink_runtime::error::{CallError, ErrorKind};
-use zlink_runtime::location::{BlobSource, MemoryStore, StoreSource};
 use zlink_runtime::prelude::*;
 use zlink_runtime::rt::SpotCreated;
 
 use crate::arena::*;
 use crate::kit::*;
-use crate::server::Server;
+use crate::store::Shared;
 use crate::wait::{until_within, within};
 
 /// How long anything may take; only failing tests wait that long.
 const LIMIT: Duration = Duration::from_secs(30);
-
-/// What the hosts of a test share. Each opens it for itself.
-pub(crate) enum Shared {
-    Memory(MemoryStore),
-    Sqlite(TempDir),
-    Redis(Server),
-}
-
-impl Shared {
-    /// One of each, empty.
-    pub(crate) fn every() -> [Self; 3] {
-        [Self::Memory(MemoryStore::new()), Self::sqlite(), Self::redis()]
-    }
-
-    pub(crate) fn sqlite() -> Self {
-        Self::Sqlite(TempDir::new().unwrap())
-    }
-
-    pub(crate) fn redis() -> Self {
-        Self::Redis(Server::new())
-    }
-
-    pub(crate) fn open(&self) -> StoreSource {
-        match self {
-            Self::Memory(store) => store.clone().into(),
-            Self::Sqlite(folder) => format!("sqlite://{}/spots.db", folder.path().display()).into(),
-            Self::Redis(server) => format!("{}?namespace=spots", server.address()).into(),
-        }
-    }
-}
-
-impl Shared {
-    /// Where its blobs are, by themselves.
-    pub(crate) fn blobs(&self) -> BlobSource {
-        match self {
-            Self::Memory(store) => store.clone().into(),
-            Self::Sqlite(folder) => format!("sqlite://{}/blobs.db", folder.path().display()).into(),
-            Self::Redis(server) => format!("{}?namespace=blobs", server.address()).into(),
-        }
-    }
-}
-
-impl fmt::Debug for Shared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Memory(_) => "memory",
-            Self::Sqlite(_) => "sqlite",
-            Self::Redis(_) => "redis",
-        })
-    }
-}
 
 /// Hosts that are linked with each other: first those that have Spots, then one that only calls.
 pub(crate) struct Hosts {
@@ -139,6 +86,13 @@ impl Hosts {
     }
 }
 
+/// Runs the same on each store, side by side: most of it is waiting.
+pub(crate) async fn on_every_store(run: impl AsyncFn(&Shared) -> Tested) -> Tested {
+    let [memory, sqlite, redis] = &Shared::every();
+    let (one, two, three) = tokio::join!(run(memory), run(sqlite), run(redis));
+    one.and(two).and(three)
+}
+
 /// The output of `future`, which must come in time.
 #[track_caller]
 pub(crate) fn soon<F: IntoFuture>(future: F) -> impl Future<Output = F::Output> {
@@ -158,8 +112,8 @@ pub(crate) fn kind<T: fmt::Debug>(result: Result<T, CallError>) -> Option<ErrorK
 /// REQ: SP-083, SP-082, LS-041
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_every_store_whoever_creates_at_once_gets_one_room() -> Tested {
-    for store in Shared::every() {
-        let hosts = Hosts::start(&store, 3).await?;
+    on_every_store(async |store| {
+        let hosts = Hosts::start(store, 3).await?;
         hosts.world.holds("create");
         let creating: Vec<_> = (0..64)
             .map(|number| {
@@ -183,15 +137,16 @@ async fn on_every_store_whoever_creates_at_once_gets_one_room() -> Tested {
         let lines = look(&room_spots(hosts.caller()).of("room"), "lines").await?;
         assert_eq!(created, [format!("created with {lines}")], "it is the winner's");
         hosts.stop().await?;
-    }
-    Ok(())
+        Ok(())
+    })
+    .await
 }
 
 /// REQ: SP-050, SP-052, SP-080, LS-005
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_every_store_a_room_is_called_by_its_id_from_everywhere() -> Tested {
-    for store in Shared::every() {
-        let hosts = Hosts::start(&store, 2).await?;
+    on_every_store(async |store| {
+        let hosts = Hosts::start(store, 2).await?;
         let mut spots = Vec::new();
         for number in 0..12 {
             let created = room_spots(hosts.any(number)).create(text("x")).await?;
@@ -220,8 +175,9 @@ async fn on_every_store_a_room_is_called_by_its_id_from_everywhere() -> Tested {
         }
         assert_eq!(hosts.world.log().len(), before, "nobody ran for it");
         hosts.stop().await?;
-    }
-    Ok(())
+        Ok(())
+    })
+    .await
 }
 
 /// REQ: SP-065, SP-067, SP-068, LS-041
@@ -230,8 +186,8 @@ async fn on_every_store_of_many_that_would_make_a_cart_one_does_and_all_are_serv
     const CALLERS: usize = 12;
     const CARTS: usize = 8;
     const NUMBERS: usize = 5;
-    for store in Shared::every() {
-        let hosts = Hosts::start(&store, 3).await?;
+    on_every_store(async |store| {
+        let hosts = Hosts::start(store, 3).await?;
         let callers = (0..CALLERS).map(|caller| {
             let host = hosts.any(caller).clone();
             tokio::spawn(async move {
@@ -272,15 +228,16 @@ async fn on_every_store_of_many_that_would_make_a_cart_one_does_and_all_are_serv
             }
         }
         hosts.stop().await?;
-    }
-    Ok(())
+        Ok(())
+    })
+    .await
 }
 
 /// REQ: SP-027, SP-058, SP-091, SP-094, RT-008
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_every_store_what_was_closed_is_made_again_and_is_another() -> Tested {
-    for store in Shared::every() {
-        let hosts = Hosts::start(&store, 2).await?;
+    on_every_store(async |store| {
+        let hosts = Hosts::start(store, 2).await?;
         let (caller, other) = (hosts.caller(), hosts.any(0));
         let (first, old) = room(caller, "room", "first").await?;
         assert_eq!(look(&first, "lines").await?, "first");
@@ -317,15 +274,16 @@ async fn on_every_store_what_was_closed_is_made_again_and_is_another() -> Tested
         assert_eq!(cart.view(text("")).await?.text, "", "it has nothing of the old one");
         assert_eq!(hosts.world.count("activate cart"), 2);
         hosts.stop().await?;
-    }
-    Ok(())
+        Ok(())
+    })
+    .await
 }
 
 /// REQ: SP-084, LS-040, LS-043
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_every_store_a_host_makes_no_more_rooms_than_it_may() -> Tested {
-    for store in Shared::every() {
-        let hosts = Hosts::start_with(&store, 1, |objects| all(objects).capacity(ROOM, 3)).await?;
+    on_every_store(async |store| {
+        let hosts = Hosts::start_with(store, 1, |objects| all(objects).capacity(ROOM, 3)).await?;
         for how in ["reject", "fail", "panic", "fail late"] {
             let made = room_spots(hosts.caller()).get_or_create("room", text(how)).await;
             assert!(
@@ -354,15 +312,16 @@ async fn on_every_store_a_host_makes_no_more_rooms_than_it_may() -> Tested {
         next().await?;
         assert_eq!(kind(next().await), Some(ErrorKind::CapacityExceeded), "{store:?}");
         hosts.stop().await?;
-    }
-    Ok(())
+        Ok(())
+    })
+    .await
 }
 
 /// REQ: LS-004, SP-066
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_every_store_first_messages_and_requests_may_be_large() -> Tested {
-    for store in Shared::every() {
-        let hosts = Hosts::start(&store, 2).await?;
+    on_every_store(async |store| {
+        let hosts = Hosts::start(store, 2).await?;
         for (number, size) in [1 << 20, 70_000, 4 << 20].into_iter().enumerate() {
             let cart = cart_spots(hosts.any(number)).of(format!("cart-{number}"));
             let long = "x".repeat(size);
@@ -378,15 +337,16 @@ async fn on_every_store_first_messages_and_requests_may_be_large() -> Tested {
         let (one, _) = room(hosts.caller(), "one", &"y".repeat(900_000)).await?;
         assert_eq!(look(&one, "lines").await?.len(), 900_000, "{store:?}");
         hosts.stop().await?;
-    }
-    Ok(())
+        Ok(())
+    })
+    .await
 }
 
 /// REQ: SP-068, SP-142
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_every_store_a_cart_that_closes_is_made_anew_by_what_comes_behind() -> Tested {
-    for store in Shared::every() {
-        let hosts = Hosts::start(&store, 2).await?;
+    on_every_store(async |store| {
+        let hosts = Hosts::start(store, 2).await?;
         let cart = cart_spots(hosts.caller()).of("cart");
         for round in 0..20 {
             let first = soon(cart.view(text(&round.to_string())).activating()).await?;
@@ -405,6 +365,7 @@ async fn on_every_store_a_cart_that_closes_is_made_anew_by_what_comes_behind() -
         }
         assert_eq!(hosts.world.count("activate cart"), 20);
         hosts.stop().await?;
-    }
-    Ok(())
+        Ok(())
+    })
+    .await
 }

@@ -29,22 +29,23 @@ pub(super) struct Stamp {
     pub(super) now: Instant,
 }
 
-#[derive(Clone, Debug)]
+/// It is moved often from who asks for it to who makes it, so what is large of it stands behind a pointer.
+#[derive(Debug)]
 pub(super) enum Change {
     /// Missing to Creating.
-    Reserve(Reserve),
-    /// Creating to Ready.
-    Commit(SpotRecord, Option<Terminal>),
+    Reserve(Box<Reserve>),
+    /// Creating to Ready: to this record.
+    Commit(Box<SpotRecord>, Option<Box<Terminal>>),
     /// Creating to Missing.
-    Abort(SpotRecord, Option<Terminal>),
-    /// Ready to Ready: another inbox.
-    Preserve(SpotRecord, Bytes),
+    Abort(Box<SpotRecord>, Option<Box<Terminal>>),
+    /// Ready to Ready: to this record, which has another inbox.
+    Preserve(Box<SpotRecord>),
     /// Ready to Missing.
-    Delete(SpotRecord),
+    Delete(Box<SpotRecord>),
     /// To Missing, by somebody else than the owner, who is dead: its lease has stood at that revision, or is gone.
-    Release(SpotRecord, Option<Revision>),
+    Release(Box<SpotRecord>, Option<Revision>),
     /// This host has learned that the Spot was taken from it by such a release; the entry that says so had that revision.
-    Acknowledge(SpotRecord, Revision),
+    Acknowledge(Box<SpotRecord>, Revision),
 }
 
 /// What tells changes apart that cannot be in one batch: what each is decided by.
@@ -92,7 +93,7 @@ impl Change {
             Change::Reserve(reserve) => (name::spot_key(&reserve.id), once(reserve)),
             Change::Commit(record, _)
             | Change::Abort(record, _)
-            | Change::Preserve(record, _)
+            | Change::Preserve(record)
             | Change::Delete(record) => (record.key(), None),
             Change::Release(record, _) => (record.key(), Some(record.owner.lease_key())),
             Change::Acknowledge(record, _) => (owner.taken_key(&record.key()), None),
@@ -148,19 +149,19 @@ impl Change {
                 mutations.push(Mutation::put(key.clone(), value));
             }
             Change::Commit(record, terminal) => {
-                let value = committed(record).to_value(true, nonce)?;
+                let value = record.to_value(true, nonce)?;
                 conditions.push(Condition::Version(key.clone(), record.version));
                 mutations.push(Mutation::put(key.clone(), value));
-                mutations.extend(ended(record, terminal.as_ref(), stamp)?);
+                mutations.extend(ended(record, terminal.as_deref(), stamp)?);
             }
-            Change::Preserve(record, inbox) => {
-                let value = preserved(record, inbox).to_value(true, nonce)?;
+            Change::Preserve(record) => {
+                let value = record.to_value(true, nonce)?;
                 conditions.push(Condition::Version(key.clone(), record.version));
                 mutations.push(Mutation::put(key.clone(), value));
             }
             Change::Abort(record, terminal) => {
                 removed(record, key, conditions, mutations);
-                mutations.extend(ended(record, terminal.as_ref(), stamp)?);
+                mutations.extend(ended(record, terminal.as_deref(), stamp)?);
             }
             Change::Delete(record) => removed(record, key, conditions, mutations),
             Change::Release(record, lease) => {
@@ -204,7 +205,7 @@ impl Change {
             }
             Change::Commit(record, _)
             | Change::Abort(record, _)
-            | Change::Preserve(record, _)
+            | Change::Preserve(record)
             | Change::Delete(record)
             | Change::Release(record, _) => record.version,
             Change::Acknowledge(_, revision) => *revision,
@@ -228,32 +229,38 @@ impl Change {
         Judged::Stands
     }
 
+    /// Makes what was reserved Ready. An Instance Spot keeps its first message until that is done with; others have had theirs.
+    pub(super) fn commit(mut record: Box<SpotRecord>, terminal: Option<Terminal>) -> Self {
+        record.state = SpotState::Ready;
+        if record.kind != SpotKind::Instance {
+            (record.inbox, record.blob) = (Bytes::new(), None);
+        }
+        Change::Commit(record, terminal.map(Box::new))
+    }
+
     /// The record once it is applied, if there is one.
-    pub(super) fn applied(&self, token: Token, revision: Revision) -> Option<SpotRecord> {
-        let record = match self {
-            Change::Reserve(reserve) => return Some(reserve.record(token.owner, token.lease, revision)),
-            Change::Commit(record, _) => committed(record),
-            Change::Preserve(record, inbox) => preserved(record, inbox),
-            Change::Abort(..) | Change::Delete(_) | Change::Release(..) | Change::Acknowledge(..) => return None,
-        };
-        Some(SpotRecord {
-            version: revision,
-            ..record
-        })
+    pub(super) fn applied(self, token: Token, revision: Revision) -> Option<Box<SpotRecord>> {
+        match self {
+            Change::Reserve(reserve) => Some(Box::new(reserve.record(token.owner, token.lease, revision))),
+            Change::Commit(mut record, _) | Change::Preserve(mut record) => {
+                record.version = revision;
+                Some(record)
+            }
+            Change::Abort(..) | Change::Delete(_) | Change::Release(..) | Change::Acknowledge(..) => None,
+        }
     }
 
     /// About how many bytes it brings into a batch.
     pub(super) fn bytes(&self) -> usize {
         // Four keys of an ID, and the other fields.
         const OTHER: usize = 6 * 1024;
-        let terminal = |terminal: &Option<Terminal>| terminal.as_ref().map_or(0, |terminal| terminal.body.len());
+        let terminal = |terminal: &Option<Box<Terminal>>| terminal.as_ref().map_or(0, |terminal| terminal.body.len());
         OTHER
             + match self {
                 Change::Reserve(reserve) => reserve.inbox.len(),
                 Change::Commit(record, ended) => record.inbox.len() + terminal(ended),
                 Change::Abort(_, ended) => terminal(ended),
-                Change::Preserve(_, inbox) => inbox.len(),
-                Change::Release(record, _) => record.inbox.len(),
+                Change::Preserve(record) | Change::Release(record, _) => record.inbox.len(),
                 Change::Delete(_) | Change::Acknowledge(..) => 0,
             }
     }
@@ -273,28 +280,6 @@ fn reserve_judged(reserve: &Reserve, record: SpotRecord, token: Token) -> Judged
         Judged::Issued(record)
     } else {
         Judged::Differs
-    }
-}
-
-/// An Instance Spot keeps its first message until that is done with; others have had theirs.
-fn committed(record: &SpotRecord) -> SpotRecord {
-    let (inbox, blob) = match record.kind {
-        SpotKind::Instance => (record.inbox.clone(), record.blob.clone()),
-        SpotKind::Entry | SpotKind::User => (Bytes::new(), None),
-    };
-    SpotRecord {
-        state: SpotState::Ready,
-        inbox,
-        blob,
-        ..record.clone()
-    }
-}
-
-fn preserved(record: &SpotRecord, inbox: &Bytes) -> SpotRecord {
-    SpotRecord {
-        inbox: inbox.clone(),
-        blob: None,
-        ..record.clone()
     }
 }
 

@@ -82,8 +82,10 @@ impl Orphans {
         for record in records {
             let is_creating = record.state == SpotState::Creating;
             let change = match owner == own {
-                true if is_creating && !holds(&record.id) => Change::Abort(record.clone(), None),
-                false if is_creating || record.kind == SpotKind::Entry => Change::Release(record.clone(), None),
+                true if is_creating && !holds(&record.id) => Change::Abort(Box::new(record.clone()), None),
+                false if is_creating || record.kind == SpotKind::Entry => {
+                    Change::Release(Box::new(record.clone()), None)
+                }
                 _ => continue,
             };
             match authority.shared().submit(change).await? {

@@ -73,7 +73,7 @@ impl Host {
 
     async fn ready(&self, id: &str, kind: SpotKind) -> SpotRecord {
         let reservation = self.won(id, kind).await;
-        self.authority.commit(reservation, None).await.unwrap()
+        *self.authority.commit(reservation, None).await.unwrap()
     }
 }
 
@@ -139,7 +139,7 @@ async fn a_spot_comes_and_goes() {
         body: Bytes::from_static(b"welcome"),
         deadline: Instant::now() + Duration::from_secs(10),
     };
-    let ready = authority.commit(reservation, Some(terminal)).await.unwrap();
+    let ready = *authority.commit(reservation, Some(terminal)).await.unwrap();
     assert_eq!(authority.resolve(&id_of("a")).await, Resolved::Ready(ready.clone()));
     assert_eq!((ready.generation, ready.owner_generation), (reserved.generation, 1));
     assert!(ready.version > reserved.version);
@@ -159,7 +159,7 @@ async fn a_spot_comes_and_goes() {
     let Ok(Reserving::Won(anew)) = authority.reserve(anew).await else {
         panic!("it is free");
     };
-    let again = authority.commit(anew, None).await.unwrap();
+    let again = *authority.commit(anew, None).await.unwrap();
     assert!(again.generation > ready.generation, "another incarnation");
     assert_eq!(authority.delete(&ready).await, Ok(Removal::Other(Box::new(again))));
 
@@ -263,7 +263,7 @@ async fn an_instance_keeps_its_first_message_until_it_is_done_with() {
     let host = Host::start(&store, 1).await;
     let ready = host.ready("cart", SpotKind::Instance).await;
     assert_eq!(&*ready.inbox, b"first");
-    let done = host.authority.preserve(&ready, Bytes::new()).await.unwrap();
+    let done = *host.authority.preserve(&ready, Bytes::new()).await.unwrap();
     assert_eq!((done.generation, done.owner_generation), (ready.generation, 1));
     assert_eq!(
         host.authority.resolve(&id_of("cart")).await,
@@ -383,7 +383,7 @@ async fn a_lost_answer_is_found_out() {
         faults.next(Operation::Write, fault);
         let reservation = host.won("a", SpotKind::User).await;
         faults.next(Operation::Write, fault);
-        let ready = host.authority.commit(reservation, None).await.unwrap();
+        let ready = *host.authority.commit(reservation, None).await.unwrap();
         assert_eq!(
             host.authority.resolve(&id_of("a")).await,
             Resolved::Ready(ready.clone())

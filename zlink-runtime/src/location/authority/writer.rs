@@ -30,12 +30,12 @@ use crate::random::Random;
 pub(super) enum Done {
     Reserved(Reservation),
     /// The record is this now.
-    Written(SpotRecord),
+    Written(Box<SpotRecord>),
     Removed,
     /// Nothing was changed: the record is another, or none.
-    Found(Option<SpotRecord>),
+    Found(Option<Box<SpotRecord>>),
     /// Nothing was changed: the same was reserved before.
-    Issued(SpotRecord),
+    Issued(Box<SpotRecord>),
     /// Nothing was changed: the operation has ended before.
     Over(Box<Ended>),
     NoCapacity,
@@ -79,10 +79,14 @@ impl Order {
     }
 
     fn end(self, answer: Answer) {
-        if let Some(caller) = self.answer {
-            // Whoever left does not want to know; a reservation gives itself back where it is dropped.
-            let _ = caller.send(answer);
-        }
+        end(self.answer, answer);
+    }
+}
+
+fn end(caller: Option<oneshot::Sender<Answer>>, answer: Answer) {
+    if let Some(caller) = caller {
+        // Whoever left does not want to know; a reservation gives itself back where it is dropped.
+        let _ = caller.send(answer);
     }
 }
 
@@ -350,8 +354,9 @@ impl Writer {
             nonce: self.shared.random.bits(),
             now: Instant::now(),
         };
+        let most = self.waiting.len().min(self.size);
         let (mut conditions, mut mutations) = self.mark(stamp, lease);
-        let (mut orders, mut later) = (Vec::new(), Vec::new());
+        let (mut orders, mut later) = (Vec::with_capacity(most), Vec::new());
         let (mut keys, mut tally, mut bytes) = (FxHashSet::default(), Tally::default(), 0);
         while let Some(order) = self.waiting.pop_front() {
             let more = bytes + order.change.bytes();
@@ -533,18 +538,23 @@ impl Writer {
         self.counters.applied(attempt.tally, revision);
         let token = attempt.stamp.token;
         for order in attempt.orders {
-            let record = order.change.applied(token, revision);
-            let abandoned = order.is_abandoned();
-            match (record, &order.change) {
-                (Some(record), Change::Reserve(_)) => {
-                    let reservation = Reservation::new(self.shared.clone(), record);
-                    order.end(Ok(Done::Reserved(reservation)));
-                }
+            let Order { change, answer, .. } = order;
+            let abandoned = answer.as_ref().is_some_and(oneshot::Sender::is_closed);
+            let (reserves, commits) = (
+                matches!(change, Change::Reserve(_)),
+                matches!(change, Change::Commit(..)),
+            );
+            let done = match change.applied(token, revision) {
+                Some(record) if reserves => Done::Reserved(Reservation::new(self.shared.clone(), record)),
                 // Nobody has the Spot that has just become Ready.
-                (Some(record), Change::Commit(..)) if abandoned => self.shared.leave(Change::Delete(record)),
-                (Some(record), _) => order.end(Ok(Done::Written(record))),
-                (None, _) => order.end(Ok(Done::Removed)),
-            }
+                Some(record) if commits && abandoned => {
+                    self.shared.leave(Change::Delete(record));
+                    continue;
+                }
+                Some(record) => Done::Written(record),
+                None => Done::Removed,
+            };
+            end(answer, Ok(done));
         }
     }
 
@@ -560,8 +570,8 @@ impl Writer {
             let stored: Vec<_> = order.keys.iter().map(|key| found.get(key).cloned()).collect();
             match order.change.judge(token, &stored) {
                 Judged::Stands => again.push(order),
-                Judged::Found(record) => order.end(Ok(Done::Found(record))),
-                Judged::Issued(record) => order.end(Ok(Done::Issued(record))),
+                Judged::Found(record) => order.end(Ok(Done::Found(record.map(Box::new)))),
+                Judged::Issued(record) => order.end(Ok(Done::Issued(Box::new(record)))),
                 Judged::Over(ended) => order.end(Ok(Done::Over(ended))),
                 Judged::Differs => order.end(Err(AuthorityError::Conflict)),
                 Judged::Alive => order.end(Ok(Done::Alive)),

@@ -3,11 +3,20 @@
 use bytes::Bytes;
 
 use super::*;
+use crate::channel::Method;
 use crate::channel::caller::Caller;
+use crate::error::HandlerError;
 use crate::host::Host;
 use crate::id::{Generation, ObjectGeneration, SpotKind};
 use crate::location::{MemoryStore, OperationId, OwnerId, Revision, SpotState};
+use crate::spot::call::SpotRoute;
+use crate::spot::factory::SpotFactory;
+use crate::spot::kind::InstanceSpot;
+use crate::spot::object::Phase;
+use crate::spot::turn::SpotTurn;
+use crate::spot::value::Relocation;
 use crate::testing::Cluster;
+use crate::wire;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -180,5 +189,44 @@ async fn old_routes_take_no_room() {
     };
     assert_eq!(routes, 0);
     assert!(room < 1_000, "{room}");
+    cluster.shutdown().await.unwrap();
+}
+
+/// What a host makes itself is known by its Spot once it is made, and no longer by the message that made it; where it is made
+/// elsewhere, that message is all that is known.
+#[tokio::test(start_paused = true)]
+async fn what_was_made_here_is_known_by_its_spot_alone() {
+    async fn go(_: &mut (), _: &mut SpotTurn<'_, InstanceSpot>, _: wire::SpotClosed) -> Result<(), HandlerError> {
+        Ok(())
+    }
+    let cluster = Cluster::new(5);
+    cluster.node("owner", |host| {
+        let stable_type = SpotType::from_static("arena.cart");
+        let carts = SpotFactory::instance(stable_type, |_| async { Ok(()) }).send::<wire::SpotClosed, _>("go", go);
+        let host = host.location_store(MemoryStore::new());
+        host.mesh("world", |mesh| {
+            let mesh = mesh.listen("tcp://owner:1");
+            mesh.object_server(|objects| objects.spot(carts.relocation(Relocation::Recreate).build()))
+        })
+    });
+    let host = cluster.start("owner").await.unwrap();
+    let spots = host.outbound().objects_as::<Inner>().unwrap();
+    let place = Place::new(MeshName::from_static("world"), Rid::new("elsewhere").unwrap(), run(1));
+    let (elsewhere, stable_type) = (SpotId::new("b").unwrap(), SpotType::from_static("arena.cart"));
+    let begun = spots.begins_to_make(&mut spots.activating.lock(), &elsewhere, stable_type.clone(), place);
+    drop(begun.unwrap());
+
+    let cart = SpotRoute::new(&host, stable_type).of("a");
+    let go = || cart.send(Method::send("go"), wire::SpotClosed::default());
+    cart.activates(go()).activating().await.unwrap();
+    let id = SpotId::new("a").unwrap();
+    while spots.object(&id).is_none_or(|cart| cart.phase() != Phase::Ready) {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(spots.activating.lock().len(), 1, "that of the other");
+    let (found, _) = spots.known_route(&SpotTo::new(id, None)).unwrap();
+    assert_ne!(found.target, ANY_OWNER, "the Spot itself");
+    assert!(found.activation.is_none());
+    go().await.unwrap();
     cluster.shutdown().await.unwrap();
 }

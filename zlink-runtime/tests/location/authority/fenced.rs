@@ -1,20 +1,12 @@
-//! Hosts that are cut off and come back, in memory, on paused time: what they may not do, and what they learn.
+//! Hosts that are cut off and come back, in virtual time: what they may not do, and what they learn.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use zlink_runtime::location::{
-    Batch, BoxFuture, Fault, Faults, Key, Mutation, Operation, ReadMany, Scan, Scanned, StoreError, StoreTime, Written,
+    Batch, BoxFuture, Fault, Faults, Key, Mutation, Operation, ReadMany, Scan, Scanned, StoreError, Written,
 };
 
 use super::*;
-
-async fn host(store: &MemoryStore, faults: &Faults, number: u64) -> Arc<Owner> {
-    let store = Arc::new(store.with_faults(faults.clone()));
-    let clock = BootClock::of_tokio();
-    let node = format!("node-{number}");
-    let owner = Owner::start(store, LocationTiming::default(), clock, &node, number).await;
-    Arc::new(owner.unwrap())
-}
 
 async fn made(host: &Owner, text: &str, operation: u128) -> Spot {
     let reservation = reserved(host.reserve(Ask::new(&id(text), operation)).await);
@@ -24,23 +16,28 @@ async fn made(host: &Owner, text: &str, operation: u128) -> Spot {
 /// REQ: LS-034, LS-100
 #[tokio::test(start_paused = true)]
 async fn a_write_under_way_does_not_land_once_its_host_is_counted_out() {
-    let store = MemoryStore::new();
-    let faults = Faults::new(1);
-    let (cut_off, other) = (host(&store, &faults, 1).await, host(&store, &Faults::new(2), 2).await);
-    let held = made(&cut_off, "held", 1).await;
-    // It is on its way for a minute; nothing else of this host arrives.
-    faults.next(Operation::Write, Fault::LateWrite(Duration::from_secs(60)));
-    faults.every(Operation::Write, Fault::Error);
-    let late = cut_off.clone();
-    let reserving = tokio::spawn(async move { late.reserve(Ask::new(&id("late"), 2)).await });
-    assert!(matches!(other.release(&held.reference()).await, Seen::Removed));
-    tokio::time::sleep(Duration::from_secs(70)).await;
-    assert!(matches!(other.resolve(&id("late")).await, Seen::Missing), "it landed");
-    assert!(!reserving.is_finished(), "nobody could know what would come of it");
-    let taken = made(&other, "late", 3).await;
-    faults.heal();
-    assert!(matches!(reserving.await.unwrap(), Seen::Other(seen) if seen == taken));
-    assert_eq!(cut_off.counted(None).await, Ok((0, 0)));
+    for provider in PROVIDERS {
+        let far = Far::new(provider);
+        let faults = Faults::new(1);
+        let (cut_off, other) = (
+            troubled(&far, &faults, 1).await,
+            troubled(&far, &Faults::new(2), 2).await,
+        );
+        let held = made(&cut_off, "held", 1).await;
+        // It is on its way for a minute; nothing else of this host arrives.
+        faults.next(Operation::Write, Fault::LateWrite(Duration::from_secs(60)));
+        faults.every(Operation::Write, Fault::Error);
+        let late = cut_off.clone();
+        let reserving = tokio::spawn(async move { late.reserve(Ask::new(&id("late"), 2)).await });
+        assert!(matches!(other.release(&held.reference()).await, Seen::Removed));
+        tokio::time::sleep(Duration::from_secs(70)).await;
+        assert!(matches!(other.resolve(&id("late")).await, Seen::Missing), "it landed");
+        assert!(!reserving.is_finished(), "nobody could know what would come of it");
+        let taken = made(&other, "late", 3).await;
+        faults.heal();
+        assert!(matches!(reserving.await.unwrap(), Seen::Other(seen) if seen == taken));
+        assert_eq!(cut_off.counted(None).await, Ok((0, 0)));
+    }
 }
 
 /// Whoever was counted out writes nothing, not even of what nobody took.
@@ -48,31 +45,36 @@ async fn a_write_under_way_does_not_land_once_its_host_is_counted_out() {
 /// REQ: LS-034, LS-040, LS-100
 #[tokio::test(start_paused = true)]
 async fn a_commit_under_way_does_not_land_once_its_host_is_counted_out() {
-    let store = MemoryStore::new();
-    let faults = Faults::new(1);
-    let (cut_off, other) = (host(&store, &faults, 1).await, host(&store, &Faults::new(2), 2).await);
-    let held = made(&cut_off, "held", 1).await;
-    let reservation = reserved(cut_off.reserve(Ask::new(&id("late"), 2)).await);
-    faults.next(Operation::Write, Fault::LateWrite(Duration::from_secs(60)));
-    faults.every(Operation::Write, Fault::Error);
-    let late = cut_off.clone();
-    let committing = tokio::spawn(async move { late.commit(reservation, b"").await });
-    // With another Spot goes the lease, and this one stays as it is.
-    assert!(matches!(other.release(&held.reference()).await, Seen::Removed));
-    tokio::time::sleep(Duration::from_secs(70)).await;
-    let seen = other.resolve(&id("late")).await;
-    assert!(
-        matches!(&seen, Seen::Unavailable(spot) if !spot.is_ready()),
-        "it landed: {seen:?}"
-    );
-    faults.heal();
-    let spot = ready(committing.await.unwrap());
-    // Others look at its lease once a second.
-    tokio::time::sleep(Duration::from_secs(3)).await;
-    assert!(
-        matches!(other.resolve(&id("late")).await, Seen::Ready(seen) if seen == spot),
-        "once it has its lease again"
-    );
+    for provider in PROVIDERS {
+        let far = Far::new(provider);
+        let faults = Faults::new(1);
+        let (cut_off, other) = (
+            troubled(&far, &faults, 1).await,
+            troubled(&far, &Faults::new(2), 2).await,
+        );
+        let held = made(&cut_off, "held", 1).await;
+        let reservation = reserved(cut_off.reserve(Ask::new(&id("late"), 2)).await);
+        faults.next(Operation::Write, Fault::LateWrite(Duration::from_secs(60)));
+        faults.every(Operation::Write, Fault::Error);
+        let late = cut_off.clone();
+        let committing = tokio::spawn(async move { late.commit(reservation, b"").await });
+        // With another Spot goes the lease, and this one stays as it is.
+        assert!(matches!(other.release(&held.reference()).await, Seen::Removed));
+        tokio::time::sleep(Duration::from_secs(70)).await;
+        let seen = other.resolve(&id("late")).await;
+        assert!(
+            matches!(&seen, Seen::Unavailable(spot) if !spot.is_ready()),
+            "it landed: {seen:?}"
+        );
+        faults.heal();
+        let spot = ready(committing.await.unwrap());
+        // Others look at its lease once a second.
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        assert!(
+            matches!(other.resolve(&id("late")).await, Seen::Ready(seen) if seen == spot),
+            "once it has its lease again"
+        );
+    }
 }
 
 /// A renewal whose answer was lost holds from before it was tried first, however often it was repeated.
@@ -80,26 +82,28 @@ async fn a_commit_under_way_does_not_land_once_its_host_is_counted_out() {
 /// REQ: LS-031, LS-100
 #[tokio::test(start_paused = true)]
 async fn a_renewal_that_is_found_out_late_holds_no_longer_for_that() {
-    let faults = Faults::new(1);
-    let owner = host(&MemoryStore::new(), &faults, 1).await;
-    let begun = faults.begun(Operation::Write);
-    faults.next(Operation::Write, Fault::LostAnswer);
-    (0..12).for_each(|_| faults.next(Operation::Write, Fault::Error));
-    while faults.begun(Operation::Write) == begun {
-        tokio::time::sleep(Duration::from_millis(1)).await;
+    for provider in PROVIDERS {
+        let faults = Faults::new(1);
+        let owner = troubled(&Far::new(provider), &faults, 1).await;
+        let begun = faults.begun(Operation::Write);
+        faults.next(Operation::Write, Fault::LostAnswer);
+        (0..12).for_each(|_| faults.next(Operation::Write, Fault::Error));
+        while faults.begun(Operation::Write) == begun {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        // It was applied now. It is repeated each half second, and found out after six; the next is due five seconds later.
+        tokio::time::sleep(Duration::from_millis(9_900)).await;
+        assert!(owner.admits() && faults.begun(Operation::Write) == begun + 14);
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        assert!(!owner.admits(), "TTL less the margin since it was begun");
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert!(owner.admits(), "renewed");
     }
-    // It was applied now. It is repeated each half second, and found out after six; the next one is due five seconds later.
-    tokio::time::sleep(Duration::from_millis(9_900)).await;
-    assert!(owner.admits() && faults.begun(Operation::Write) == begun + 14);
-    tokio::time::sleep(Duration::from_millis(200)).await;
-    assert!(!owner.admits(), "TTL less the margin since it was begun");
-    tokio::time::sleep(Duration::from_secs(2)).await;
-    assert!(owner.admits(), "renewed");
 }
 
 /// A way to a store on which the batch that takes something from another host stands still, until it may go on.
 #[derive(Debug)]
-struct Late(MemoryStore, tokio::sync::Semaphore, AtomicU64);
+struct Late(Arc<dyn LocationStore>, tokio::sync::Semaphore, AtomicU64);
 
 impl LocationStore for Late {
     fn read_many<'a>(&'a self, keys: &'a [Key]) -> BoxFuture<'a, Result<ReadMany, StoreError>> {
@@ -127,80 +131,88 @@ impl LocationStore for Late {
 /// REQ: LS-036
 #[tokio::test(start_paused = true)]
 async fn who_renews_while_it_is_counted_out_keeps_all_it_has() {
-    let store = MemoryStore::new();
-    let faults = Faults::new(1);
-    let owner = host(&store, &faults, 1).await;
-    let spot = made(&owner, "a", 1).await;
-    let way = Arc::new(Late(store.clone(), tokio::sync::Semaphore::new(0), AtomicU64::new(0)));
-    let timing = LocationTiming {
-        // It waits for as long as that for an answer.
-        renew_timeout: Duration::from_secs(4),
-        ..LocationTiming::default()
-    };
-    let other = Owner::start(way.clone(), timing, BootClock::of_tokio(), "node-2", 2).await;
-    let other = Arc::new(other.unwrap());
-    faults.cut();
-    let (asked, reference) = (other.clone(), spot.reference());
-    let releasing = tokio::spawn(async move { asked.release(&reference).await });
-    while way.2.load(Ordering::Relaxed) == 0 {
-        tokio::time::sleep(Duration::from_millis(10)).await;
+    for provider in PROVIDERS {
+        let far = Far::new(provider);
+        let faults = Faults::new(1);
+        let owner = troubled(&far, &faults, 1).await;
+        let spot = made(&owner, "a", 1).await;
+        let store = Arc::new(far.open("node-2", &Faults::new(2)).0);
+        let way = Arc::new(Late(store, tokio::sync::Semaphore::new(0), AtomicU64::new(0)));
+        let timing = LocationTiming {
+            // It waits for as long as that for an answer.
+            renew_timeout: Duration::from_secs(4),
+            ..LocationTiming::default()
+        };
+        let other = Owner::start(way.clone(), timing, BootClock::of_tokio(), "node-2", 2).await;
+        let other = Arc::new(other.unwrap());
+        faults.cut();
+        let (asked, reference) = (other.clone(), spot.reference());
+        let releasing = tokio::spawn(async move { asked.release(&reference).await });
+        while way.2.load(Ordering::Relaxed) == 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        faults.heal();
+        while !owner.admits() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        way.1.add_permits(1);
+        assert!(matches!(releasing.await.unwrap(), Seen::OwnerAlive));
+        assert!(matches!(other.resolve(&id("a")).await, Seen::Ready(seen) if seen == spot));
+        assert!(matches!(owner.delete(&spot).await, Seen::Removed));
     }
-    faults.heal();
-    while !owner.admits() {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    way.1.add_permits(1);
-    assert!(matches!(releasing.await.unwrap(), Seen::OwnerAlive));
-    assert!(matches!(other.resolve(&id("a")).await, Seen::Ready(seen) if seen == spot));
-    assert!(matches!(owner.delete(&spot).await, Seen::Removed));
 }
 
 /// REQ: LS-033, LS-036
 #[tokio::test(start_paused = true)]
 async fn who_comes_back_knows_what_was_taken_before_it_goes_on() {
-    let store = MemoryStore::new();
-    let faults = Faults::new(1);
-    let (cut_off, other) = (host(&store, &faults, 1).await, host(&store, &Faults::new(2), 2).await);
-    let (taken, kept) = (made(&cut_off, "taken", 1).await, made(&cut_off, "kept", 2).await);
-    faults.cut();
-    assert!(matches!(other.release(&taken.reference()).await, Seen::Removed));
-    assert!(matches!(other.resolve(&id("kept")).await, Seen::Unavailable(seen) if seen == kept));
-    let new = made(&other, "taken", 3).await;
-    assert!(!cut_off.admits() && cut_off.taken().is_empty());
-    // What it wrote last cannot come between.
-    faults.heal();
-    faults.sometimes(Operation::Write, Fault::LostAnswer, 300);
-    faults.sometimes(Operation::Scan, Fault::Error, 300);
-    while !cut_off.admits() {
-        tokio::time::sleep(Duration::from_millis(1)).await;
+    for provider in PROVIDERS {
+        let far = Far::new(provider);
+        let faults = Faults::new(1);
+        let (cut_off, other) = (
+            troubled(&far, &faults, 1).await,
+            troubled(&far, &Faults::new(2), 2).await,
+        );
+        let (taken, kept) = (made(&cut_off, "taken", 1).await, made(&cut_off, "kept", 2).await);
+        faults.cut();
+        assert!(matches!(other.release(&taken.reference()).await, Seen::Removed));
+        assert!(matches!(other.resolve(&id("kept")).await, Seen::Unavailable(seen) if seen == kept));
+        let new = made(&other, "taken", 3).await;
+        assert!(!cut_off.admits() && cut_off.taken().is_empty());
+        // What it wrote last cannot come between.
+        faults.heal();
+        faults.sometimes(Operation::Write, Fault::LostAnswer, 300);
+        faults.sometimes(Operation::Scan, Fault::Error, 300);
+        while !cut_off.admits() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let told = cut_off.taken();
+        let told: BTreeSet<_> = told.iter().map(|spot| (spot.reference(), spot.generation())).collect();
+        assert_eq!(told, BTreeSet::from([(taken.reference(), taken.generation())]));
+        assert!(matches!(cut_off.delete(&taken).await, Seen::Other(seen) if seen == new));
+        // What nobody took is its own as before: the same run, the same generations.
+        // Others look at its lease once a second.
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        assert!(matches!(other.resolve(&id("kept")).await, Seen::Ready(seen) if seen == kept));
+        assert!(matches!(cut_off.delete(&kept).await, Seen::Removed));
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        assert_eq!(cut_off.counted(None).await, Ok((0, 0)), "one was taken, one deleted");
     }
-    let told = cut_off.taken();
-    let told: BTreeSet<_> = told.iter().map(|spot| (spot.reference(), spot.generation())).collect();
-    assert_eq!(told, BTreeSet::from([(taken.reference(), taken.generation())]));
-    assert!(matches!(cut_off.delete(&taken).await, Seen::Other(seen) if seen == new));
-    // What nobody took is its own as before: the same run, the same generations.
-    assert!(matches!(other.resolve(&id("kept")).await, Seen::Ready(seen) if seen == kept));
-    assert!(matches!(cut_off.delete(&kept).await, Seen::Removed));
-    tokio::time::sleep(Duration::from_secs(5)).await;
-    assert_eq!(cut_off.counted(None).await, Ok((0, 0)), "one was taken, one deleted");
 }
 
 /// REQ: LS-036
 #[tokio::test(start_paused = true)]
 async fn a_jump_of_the_stores_clock_changes_no_owner() {
-    for hours in [1, -1_i64] {
-        let now = Arc::new(AtomicU64::new(1_800_000_000_000));
-        let clock = now.clone();
-        let start = tokio::time::Instant::now();
-        let store = MemoryStore::with_clock(move || {
-            StoreTime::from_millis(clock.load(Ordering::Relaxed)).after(start.elapsed())
-        });
+    const HOUR: i64 = 3_600_000;
+    for (provider, jump) in PROVIDERS.into_iter().flat_map(|one| [(one, HOUR), (one, -HOUR)]) {
+        let far = Far::new(provider);
+        // Of a file, the clock of whoever writes is the store's.
+        let jumps = || ["node-1", "node-2"].iter().for_each(|node| far.jump(node, jump));
         let (owner, other) = (
-            host(&store, &Faults::new(1), 1).await,
-            host(&store, &Faults::new(2), 2).await,
+            troubled(&far, &Faults::new(1), 1).await,
+            troubled(&far, &Faults::new(2), 2).await,
         );
         let spot = made(&owner, "a", 1).await;
-        now.fetch_add_signed_hours(hours);
+        jumps();
         assert!(matches!(other.release(&spot.reference()).await, Seen::OwnerAlive));
         assert!(matches!(other.resolve(&id("a")).await, Seen::Ready(seen) if seen == spot));
         owner.kill();
@@ -216,15 +228,15 @@ async fn a_jump_of_the_stores_clock_changes_no_owner() {
             tokio::select! {
                 biased;
                 seen = &mut releasing => break seen,
-                () = tokio::time::sleep(Duration::from_secs(2)) => now.fetch_add_signed_hours(hours),
+                () = tokio::time::sleep(Duration::from_secs(2)) => jumps(),
             }
         };
-        assert!(matches!(seen, Seen::Removed), "{seen:?}");
+        assert!(matches!(seen, Seen::Removed), "{provider:?}: {seen:?}");
         // It was renewed at most 5 s before it was killed, and seen so.
         let took = begun.elapsed();
         assert!(
             took >= Duration::from_secs(14) && took <= Duration::from_secs(22),
-            "{took:?}"
+            "{provider:?}: {took:?}"
         );
     }
 }
@@ -232,59 +244,52 @@ async fn a_jump_of_the_stores_clock_changes_no_owner() {
 /// REQ: LS-043, AC-097
 #[tokio::test(start_paused = true)]
 async fn how_an_operation_ended_is_known_for_five_minutes_of_the_stores_time() {
-    let now = Arc::new(AtomicU64::new(1_800_000_000_000));
-    let clock = now.clone();
-    let store = MemoryStore::with_clock(move || StoreTime::from_millis(clock.load(Ordering::Relaxed)));
-    let host = host(&store, &Faults::new(1), 1).await;
-    let spot = made(&host, "a", 1).await;
-    assert!(matches!(host.delete(&spot).await, Seen::Removed));
-    // Its deadline was the moment of its end.
-    now.fetch_add(299_000, Ordering::Relaxed);
-    assert!(matches!(host.reserve(Ask::new(&id("a"), 1)).await, Seen::Over));
-    now.fetch_add(2_000, Ordering::Relaxed);
-    assert_ne!(
-        made(&host, "a", 1).await.generation(),
-        spot.generation(),
-        "it is made anew"
-    );
-}
-
-/// A store's clock that somebody sets.
-trait Jumps {
-    fn fetch_add_signed_hours(&self, hours: i64);
-}
-
-impl Jumps for AtomicU64 {
-    fn fetch_add_signed_hours(&self, hours: i64) {
-        let now = self.load(Ordering::Relaxed);
-        self.store(now.saturating_add_signed(hours * 3_600_000), Ordering::Relaxed);
+    for provider in PROVIDERS {
+        let far = Far::new(provider);
+        let host = troubled(&far, &Faults::new(1), 1).await;
+        let spot = made(&host, "a", 1).await;
+        assert!(matches!(host.delete(&spot).await, Seen::Removed));
+        // Its deadline was the moment of its end.
+        far.jump("node-1", 299_000);
+        assert!(
+            matches!(host.reserve(Ask::new(&id("a"), 1)).await, Seen::Over),
+            "{provider:?}"
+        );
+        far.jump("node-1", 2_000);
+        assert_ne!(
+            made(&host, "a", 1).await.generation(),
+            spot.generation(),
+            "{provider:?}: it is made anew"
+        );
     }
 }
 
 /// REQ: LS-102, LS-032
 #[tokio::test(start_paused = true)]
 async fn a_store_that_fails_is_no_absence_and_no_leave_to_go_on() {
-    let store = MemoryStore::new();
-    let faults = Faults::new(1);
-    let host = host(&store, &faults, 1).await;
-    let spot = made(&host, "a", 1).await;
-    faults.next(Operation::Read, Fault::Error);
-    assert!(matches!(host.resolve(&id("a")).await, Seen::Failed(_)));
-    assert!(matches!(host.resolve(&id("a")).await, Seen::Ready(seen) if seen == spot));
-    faults.next(Operation::Write, Fault::Error);
-    assert!(matches!(host.reserve(Ask::new(&id("b"), 2)).await, Seen::Failed(_)));
-    assert!(matches!(host.resolve(&id("b")).await, Seen::Missing));
-    faults.every(Operation::Write, Fault::Error);
-    while host.admits() {
-        tokio::time::sleep(Duration::from_millis(100)).await;
+    for provider in PROVIDERS {
+        let far = Far::new(provider);
+        let faults = Faults::new(1);
+        let host = troubled(&far, &faults, 1).await;
+        let spot = made(&host, "a", 1).await;
+        faults.next(Operation::Read, Fault::Error);
+        assert!(matches!(host.resolve(&id("a")).await, Seen::Failed(_)));
+        assert!(matches!(host.resolve(&id("a")).await, Seen::Ready(seen) if seen == spot));
+        faults.next(Operation::Write, Fault::Error);
+        assert!(matches!(host.reserve(Ask::new(&id("b"), 2)).await, Seen::Failed(_)));
+        assert!(matches!(host.resolve(&id("b")).await, Seen::Missing));
+        faults.every(Operation::Write, Fault::Error);
+        while host.admits() {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        assert!(matches!(host.reserve(Ask::new(&id("b"), 3)).await, Seen::Closed));
+        assert!(matches!(host.preserve(&spot, Bytes::new()).await, Seen::Closed));
+        assert!(matches!(host.resolve(&id("a")).await, Seen::Unavailable(_)));
+        faults.heal();
+        assert!(matches!(host.resolve(&id("b")).await, Seen::Missing));
+        assert!(
+            matches!(host.delete(&spot).await, Seen::Removed),
+            "as soon as it may, and as it was"
+        );
     }
-    assert!(matches!(host.reserve(Ask::new(&id("b"), 3)).await, Seen::Closed));
-    assert!(matches!(host.preserve(&spot, Bytes::new()).await, Seen::Closed));
-    assert!(matches!(host.resolve(&id("a")).await, Seen::Unavailable(_)));
-    faults.heal();
-    assert!(matches!(host.resolve(&id("b")).await, Seen::Missing));
-    assert!(
-        matches!(host.delete(&spot).await, Seen::Removed),
-        "as soon as it may, and as it was"
-    );
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use zlink_runtime::testing::authority::authority_key;
 
-use super::{Ask, Seen, Stores, id, ready, reserved};
+use super::{Ask, Seen, Shared, host, id, ready, reserved};
 
 /// IDs that a careless key would mix up.
 fn awkward() -> Vec<String> {
@@ -50,8 +50,8 @@ fn awkward() -> Vec<String> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_id_is_a_spot_of_its_own() {
     assert!(authority_key("").is_err() && authority_key("a\0").is_err() && authority_key(&"x".repeat(256)).is_err());
-    for stores in Stores::all() {
-        let (host, other) = (stores.host(1).await, stores.host(2).await);
+    for stores in Shared::every() {
+        let (host, other) = (host(&stores, 1).await, host(&stores, 2).await);
         let mut spots = Vec::new();
         for (at, text) in awkward().iter().enumerate() {
             let reservation = reserved(host.reserve(Ask::new(&id(text), at as u128)).await);

@@ -4,7 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use zlink_runtime::location::{Fault, Faults, Operation};
+use zlink_runtime::location::{Fault, Faults, MemoryStore, Operation};
+
+use crate::store::Provider;
 
 use super::*;
 
@@ -28,12 +30,17 @@ struct Entry {
 }
 
 struct Run {
-    owner: Owner,
+    owner: Arc<Owner>,
     faults: Faults,
 }
 
+enum Store {
+    Near(MemoryStore),
+    Far(Arc<Far>),
+}
+
 struct World {
-    store: MemoryStore,
+    store: Store,
     random: Random,
     stale: bool,
     /// Every run there was; the living ones by host.
@@ -54,11 +61,13 @@ fn name(at: usize) -> SpotId {
 }
 
 impl World {
-    async fn new(seed: u64) -> Self {
+    async fn new(store: Store, seed: u64) -> Self {
+        // Of those out of this process nobody knows the past.
+        let stale = matches!(store, Store::Near(_)) && seed.is_multiple_of(2);
         let mut world = Self {
-            store: MemoryStore::new(),
+            store,
             random: Random(seed),
-            stale: seed.is_multiple_of(2),
+            stale,
             runs: Vec::new(),
             living: [0; HOSTS],
             oracle: BTreeMap::new(),
@@ -78,9 +87,10 @@ impl World {
     async fn start(&mut self, host: usize) {
         let run = self.runs.len();
         let faults = Faults::new(self.random.below(usize::MAX) as u64);
-        let store = Arc::new(self.store.with_faults(faults.clone()));
-        let clock = BootClock::of_tokio();
-        let owner = Owner::start(store, LocationTiming::default(), clock, &format!("n{run}"), run as u64).await;
+        let owner = match &self.store {
+            Store::Near(store) => started(Arc::new(store.with_faults(faults.clone())), run as u64).await,
+            Store::Far(far) => troubled(far, &faults, run as u64).await,
+        };
         let millis = Duration::from_millis;
         for (fault, chance) in [
             (Fault::LostAnswer, 60),
@@ -96,10 +106,7 @@ impl World {
         if self.stale {
             faults.sometimes(Operation::Read, Fault::Stale, 200);
         }
-        self.runs.push(Run {
-            owner: owner.unwrap(),
-            faults,
-        });
+        self.runs.push(Run { owner, faults });
         self.living[host] = run;
     }
 
@@ -397,10 +404,8 @@ impl World {
     }
 }
 
-/// REQ: LS-040, LS-041, LS-042, LS-043, LS-100, LS-020
-#[test]
-fn random_use_ends_as_the_oracle_says() {
-    let seeds = std::env::var("ZLINK_AUTHORITY_SEEDS").map_or(60, |seeds| seeds.parse().unwrap());
+fn random_use_ends_as_the_oracle_says(seeds: u64, store: impl Fn() -> Store) {
+    let seeds = std::env::var("ZLINK_AUTHORITY_SEEDS").map_or(seeds, |seeds| seeds.parse().unwrap());
     for seed in 0..seeds {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
@@ -409,7 +414,7 @@ fn random_use_ends_as_the_oracle_says() {
             .unwrap();
         let run = std::panic::AssertUnwindSafe(|| {
             runtime.block_on(async {
-                let mut world = World::new(seed).await;
+                let mut world = World::new(store(), seed).await;
                 for _ in 0..80 {
                     world.step().await;
                 }
@@ -421,4 +426,22 @@ fn random_use_ends_as_the_oracle_says() {
             std::panic::resume_unwind(panic);
         }
     }
+}
+
+/// REQ: LS-040, LS-041, LS-042, LS-043, LS-100, LS-020
+#[test]
+fn random_use_in_memory_ends_as_the_oracle_says() {
+    random_use_ends_as_the_oracle_says(60, || Store::Near(MemoryStore::new()));
+}
+
+/// REQ: LS-040, LS-041, LS-042, LS-043, LS-100, LS-020
+#[test]
+fn random_use_on_sqlite_ends_as_the_oracle_says() {
+    random_use_ends_as_the_oracle_says(8, || Store::Far(Far::new(Provider::Sqlite)));
+}
+
+/// REQ: LS-040, LS-041, LS-042, LS-043, LS-100, LS-020
+#[test]
+fn random_use_on_redis_ends_as_the_oracle_says() {
+    random_use_ends_as_the_oracle_says(8, || Store::Far(Far::new(Provider::Redis)));
 }

@@ -1,0 +1,251 @@
+//! How Spots end: with their host, in its time, in order; when they are idle; and what waits for that.
+
+use std::time::Duration;
+
+use zlink_runtime::HostBuilder;
+use zlink_runtime::error::{ErrorKind, Execution};
+use zlink_runtime::id::SpotId;
+use zlink_runtime::testing::Cluster;
+
+use crate::arena::*;
+use crate::far;
+use crate::kit::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Makes `owner` a host that has twelve seconds for its stop.
+fn hasty(cluster: &Cluster, world: &World) {
+    let (with_store, world) = (far::with_store(cluster, "owner"), world.clone());
+    cluster.node("owner", move |host: HostBuilder| {
+        let host = with_store(host).shared(world.clone()).drain_timeout(12 * SECOND);
+        host.mesh("world", |mesh| {
+            mesh.rid_prefix("owner").listen("tcp://owner:1").object_server(all)
+        })
+    });
+}
+
+/// REQ: SP-034, SP-036, SP-160
+#[tokio::test(start_paused = true)]
+async fn a_room_is_found_until_its_host_has_closed_it() -> Tested {
+    for provider in PROVIDERS {
+        let (cluster, world) = on(provider, 170);
+        hasty(&cluster, &world);
+        calls(&cluster, "caller");
+        start(&cluster).await?;
+        let host = cluster.host("caller");
+        let (one, spot) = room(&host, "one", "x").await?;
+        world.holds("closing");
+        one.say(text("gate")).await?;
+        world.until("say waits").await;
+        let stopping = tokio::spawn(cluster.stop("owner"));
+        cluster.advance(5 * SECOND).await;
+        let refused = one.look(text("lines")).timeout(SECOND).await.unwrap_err();
+        assert_eq!(refused.kind(), Some(ErrorKind::Unavailable), "{refused}");
+        world.open(1);
+        world.until("held in closing").await;
+        let log = world.log();
+        let told = log.iter().find(|line| line.starts_with("closing one")).unwrap();
+        assert!(
+            ["closing one HostShutdown within 5", "closing one HostShutdown within 6"].contains(&&**told),
+            "with what is left of twelve seconds: {told}"
+        );
+        assert_eq!(world.count("one heard gate"), 1);
+        assert_eq!(room_spots(&host).find("one").await?, Some(spot), "it is not gone yet");
+        assert_eq!(world.count("room dropped"), 0);
+        world.open_build(1);
+        stopping.await??;
+        assert_eq!(world.count("room dropped"), 1);
+        let gone = look(&one, "lines").await.unwrap_err();
+        assert_eq!(gone.kind(), Some(ErrorKind::NotFound), "{gone}");
+        assert_eq!(room_spots(&host).find("one").await?, None);
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// REQ: SP-036
+#[tokio::test(start_paused = true)]
+async fn what_is_not_done_in_the_time_of_a_stop_makes_it_an_error() -> Tested {
+    for provider in PROVIDERS {
+        for never in ["turn", "close"] {
+            let (cluster, world) = on(provider, 171);
+            hasty(&cluster, &world);
+            start(&cluster).await?;
+            let (one, _) = room(&cluster.host("owner"), "one", "x").await?;
+            if never == "turn" {
+                one.say(text("gate")).await?;
+                one.say(text("behind")).await?;
+                world.until("say waits").await;
+            } else {
+                world.holds("closing");
+            }
+            let began = tokio::time::Instant::now();
+            let failed = cluster.stop("owner").await.unwrap_err();
+            let took = began.elapsed();
+            assert!((12 * SECOND..16 * SECOND).contains(&took), "{never}: {took:?}");
+            let ended = (failed.failed_spots(), failed.unfinished_jobs());
+            assert_eq!(
+                ended,
+                if never == "turn" { (0, 2) } else { (1, 0) },
+                "{never}: {failed}"
+            );
+            assert_eq!(world.count("heard"), 0);
+        }
+    }
+    Ok(())
+}
+
+/// REQ: SP-068, EX-88
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_a_cart_to_be_gone_gives_its_permit_back_in_time() -> Tested {
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed(place, 172).await?;
+        let cart = cart_spots(&host).of("cart");
+        cart.add(text("old")).activating().await?;
+        world.holds("closing");
+        cart.add(text("close")).await?;
+        world.until("held in closing").await;
+        let jobs = || cluster.host("owner").status().jobs.in_use();
+        let late = tokio::spawn(cart.view(text("never")).activating().timeout(2 * SECOND).into_future());
+        cluster.advance(SECOND).await;
+        assert_eq!(jobs(), 1, "it waits with its permit");
+        let late = late.await?.unwrap_err();
+        assert_eq!(late.kind(), Some(ErrorKind::DeadlineExceeded), "{late}");
+        cluster.advance(SECOND).await;
+        assert_eq!(jobs(), 0, "{place:?}: its caller waits no more");
+        world.open_build(1);
+        assert_eq!(cart.view(text("anew")).activating().await?.text, "anew");
+        assert_eq!(world.count("has never"), 0);
+        world.open_build(1);
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// A host that cannot prove that it lives closes nothing either: what was idle meanwhile serves once it can.
+///
+/// REQ: SP-140, LS-032
+#[tokio::test(start_paused = true)]
+async fn an_idle_cart_is_not_closed_by_a_host_without_a_lease() -> Tested {
+    for provider in PROVIDERS {
+        let (cluster, world) = on(provider, 173);
+        serves_with(&cluster, &world, "owner", |objects| {
+            all(objects).instance_idle_timeout(40 * SECOND)
+        });
+        start(&cluster).await?;
+        let owner = cluster.host("owner");
+        let cart = cart_spots(&owner).of("cart");
+        let admits = || {
+            owner
+                .status()
+                .location
+                .is_some_and(|location| location.admits_owned_work)
+        };
+        cart.add(text("tea")).activating().await?;
+        cluster.advance(20 * SECOND).await;
+        cluster.store_faults("owner").cut();
+        cluster.advance(40 * SECOND).await;
+        assert!(!admits());
+        cluster.store_faults("owner").heal();
+        while !admits() {
+            cluster.advance(Duration::from_millis(10)).await;
+        }
+        // It looks for those that are idle every ten seconds.
+        assert_eq!(cart.view(text("")).await?.text, "tea");
+        cluster.advance(30 * SECOND).await;
+        assert_eq!(world.count("closing"), 0, "{:?}", world.log());
+        cluster.advance(21 * SECOND).await;
+        assert_eq!(world.count("closing cart IdleEvicted"), 1);
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// REQ: SP-140
+#[tokio::test(start_paused = true)]
+async fn a_cart_stays_however_idle_where_nobody_says_how_long() -> Tested {
+    for place in LOCAL {
+        let (cluster, world, host) = placed(place, 175).await?;
+        let cart = cart_spots(&host).of("cart");
+        cart.add(text("tea")).activating().await?;
+        cluster.advance(3_600 * SECOND).await;
+        assert_eq!(cart.view(text("")).await?.text, "tea");
+        assert_eq!(world.count("closing"), 0);
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// REQ: SP-054
+#[tokio::test(start_paused = true)]
+async fn a_host_that_stops_sends_nothing_to_a_room() -> Tested {
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed(place, 176).await?;
+        calls(&cluster, "other");
+        cluster.start("other").await?;
+        let (one, spot) = room(&host, "one", "x").await?;
+        let name = if place.0 == Placement::Local { "owner" } else { "caller" };
+        one.say(text("gate")).await?;
+        world.until("say waits").await;
+        let stopping = tokio::spawn(cluster.stop(name));
+        cluster.advance(Duration::from_millis(1)).await;
+        for round in 0..2 {
+            let refused = [
+                one.say(text("never")).await.unwrap_err(),
+                look(&one, "lines").await.unwrap_err(),
+                room_spots(&host).close(&spot).await.unwrap_err(),
+            ];
+            for refused in refused {
+                assert_eq!(
+                    (refused.kind(), refused.execution()),
+                    (Some(ErrorKind::ShuttingDown), Execution::NotExecuted),
+                    "{round}: {refused}"
+                );
+            }
+            world.open(1);
+            cluster.advance(5 * SECOND).await;
+        }
+        stopping.await??;
+        assert_eq!(world.count("heard never"), 0);
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// Nor does a tick wait there for it to end: it takes no permit, and there is none when the host has recovered.
+///
+/// REQ: SP-133, EX-66
+#[tokio::test(start_paused = true)]
+async fn a_host_without_a_lease_has_no_ticks() -> Tested {
+    for provider in PROVIDERS {
+        let (cluster, world) = on(provider, 174);
+        serves(&cluster, &world, "owner");
+        start(&cluster).await?;
+        let owner = cluster.host("owner");
+        let admits = || {
+            owner
+                .status()
+                .location
+                .is_some_and(|location| location.admits_owned_work)
+        };
+        for number in 0..5 {
+            room(&owner, &number.to_string(), "ticks").await?;
+        }
+        cluster.store_faults("owner").cut();
+        cluster.advance(20 * SECOND).await;
+        assert!(!admits());
+        let ticks = world.count("ticks");
+        cluster.advance(20 * SECOND).await;
+        assert_eq!((world.count("ticks"), owner.status().jobs.in_use()), (ticks, 0));
+        cluster.store_faults("owner").heal();
+        while !admits() {
+            cluster.advance(Duration::from_millis(10)).await;
+        }
+        cluster.advance(2 * SECOND).await;
+        assert!(world.count("ticks") >= ticks + 5, "{:?}", world.log());
+        let found = owner.find_spot(&SpotId::from_static("0")).await?;
+        assert!(found.is_some());
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}

@@ -49,7 +49,7 @@ async fn sends_wait_requests_end_and_publishes_pass_by() -> Tested {
         assert!(queued(&cluster) <= JOBS, "{} jobs", queued(&cluster));
         let done = sends.iter().filter(|send| send.is_finished()).count();
         // What goes to another node is done once its link has it.
-        let most = if placement == Placement::Local {
+        let most = if place.0 == Placement::Local {
             JOBS as usize
         } else {
             sends.len()

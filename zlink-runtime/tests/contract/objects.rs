@@ -10,7 +10,9 @@ use zlink_generated::arena::{
 use zlink_generated::zlink_wire::{
     Hello, RecordKind, SpotActivation, SpotClose, SpotClosed, SpotCreate, SpotCreated, SpotOutcome,
 };
+use zlink_runtime::SpotQuery;
 use zlink_runtime::error::{ErrorKind, Execution, HandlerError};
+use zlink_runtime::id::SpotKind;
 use zlink_runtime::location::{Faults, LocationTiming, MemoryStore};
 use zlink_runtime::prelude::*;
 use zlink_runtime::rt::{self, Created, Tick};
@@ -89,6 +91,11 @@ impl HallSpot for Hall {
     }
 }
 
+/// Makes an Entry Spot, of nothing.
+async fn lobby(_: rt::SpotContext<rt::EntrySpot>) -> Result<(), HandlerError> {
+    Ok(())
+}
+
 /// A host that has Spots, a peer that says anything, and which run of its node the host is.
 async fn host() -> (Host, Counts, Raw, u64) {
     host_on(MemoryStore::new(), LocationTiming::default()).await
@@ -102,7 +109,11 @@ async fn host_on(store: MemoryStore, timing: LocationTiming) -> (Host, Counts, R
         .shared(counts.clone());
     let s = s.mesh("shop", |mesh| {
         let mesh = mesh.rid_prefix("s").listen("tcp://127.0.0.1:0");
-        mesh.object_server(|objects| objects.spot(cart_spot::<Cart>()).spot(hall_spot::<Hall>()))
+        mesh.object_server(|objects| {
+            let lobby = rt::SpotFactory::entry(rt::SpotType::from_static("arena.lobby"), lobby);
+            let objects = objects.entry(lobby.build());
+            objects.spot(cart_spot::<Cart>()).spot(hall_spot::<Hall>())
+        })
     });
     let s = s.start().await.unwrap();
     let says = hello_of("raw");
@@ -448,5 +459,25 @@ async fn a_create_or_close_that_means_something_else_does_nothing() {
         assert_eq!(told.closed, closed);
     }
     assert!(hall_spots(&s).find("hall").await.unwrap().is_none());
+    s.shutdown().await.unwrap();
+}
+
+/// An Entry Spot lives as long as its node, whatever a peer asks for.
+///
+/// REQ: SP-027
+#[tokio::test]
+async fn nobody_closes_an_entry_spot() {
+    let (s, _, raw, lifecycle) = host().await;
+    let query = SpotQuery::new(SpotKind::Entry);
+    let entry = async || s.list_spots(&query, None).await.unwrap().spots[0].reference.clone();
+    let lobby = entry().await;
+    let close = SpotClose {
+        id: lobby.id.to_string(),
+        generation: lobby.generation.get(),
+        target_lifecycle: lifecycle,
+    };
+    let close = Craft::control(1, RecordKind::SpotClose, &close);
+    assert_eq!(told(&raw, close).await, refused(ErrorKind::InvalidOperation));
+    assert_eq!(entry().await, lobby);
     s.shutdown().await.unwrap();
 }

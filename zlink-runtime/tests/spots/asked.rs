@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use zlink_runtime::error::{ErrorKind, Execution};
+use zlink_runtime::error::{CallError, ErrorKind, Execution};
 use zlink_runtime::id::SpotId;
 use zlink_runtime::location::{BootClock, Fault, LocationTiming, Operation};
 use zlink_runtime::prelude::*;
@@ -156,15 +156,11 @@ async fn the_first_message_is_in_the_store_until_it_is_handled() -> Tested {
 /// REQ: SP-062
 #[tokio::test(start_paused = true)]
 async fn a_node_makes_no_more_carts_than_it_may() -> Tested {
-    for Place(placement, provider) in EVERYWHERE {
-        let (cluster, world) = on(provider, 164);
-        serves_with(&cluster, &world, "owner", |objects| all(objects).capacity(CART, 2));
-        calls(&cluster, "caller");
-        start(&cluster).await?;
-        let host = match placement {
-            Placement::Local => cluster.host("owner"),
-            Placement::Remote => cluster.host("caller"),
-        };
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed_with(place, 164, |cluster, world| {
+            serves_with(cluster, world, "owner", |objects| all(objects).capacity(CART, 2));
+        })
+        .await?;
         let carts = cart_spots(&host);
         for id in ["one", "two"] {
             carts.of(id).view(text("tea")).activating().await?;
@@ -209,11 +205,12 @@ async fn what_its_dead_host_had_made_is_not_made_anew_by_a_call() -> Tested {
         cluster.kill("owner");
         for second in 0..40 {
             let began = tokio::time::Instant::now();
-            let lost = [
-                cart.view(text("milk")).activating().await.unwrap_err(),
-                cart.add(text("milk")).activating().await.unwrap_err(),
-            ];
-            for lost in lost {
+            let viewed = cart.view(text("milk")).activating().into_future();
+            let added = cart.add(text("milk")).activating().into_future();
+            for lost in [
+                tokio::time::timeout(5 * SECOND, viewed).await?.unwrap_err(),
+                tokio::time::timeout(5 * SECOND, added).await?.unwrap_err(),
+            ] {
                 assert_eq!(lost.kind(), Some(ErrorKind::Unavailable), "after {second} s: {lost}");
             }
             assert!(began.elapsed() < 5 * SECOND, "after {second} s: {:?}", began.elapsed());
@@ -239,7 +236,7 @@ async fn a_request_that_is_late_does_not_run() -> Tested {
         world.until("say waits").await;
         // So that it is looked for again.
         cluster.advance(16 * SECOND).await;
-        let faults = cluster.store_faults(if place.0 == Placement::Local { "owner" } else { "caller" });
+        let faults = cluster.store_faults(place.caller());
         faults.every(Operation::Read, Fault::DelayAnswer(Duration::from_millis(700)));
         let began = tokio::time::Instant::now();
         let late = one.look(text("gate")).timeout(2 * SECOND).await.unwrap_err();
@@ -287,17 +284,13 @@ impl CartSpot for Noting {
 /// REQ: SP-030, SP-031
 #[tokio::test(start_paused = true)]
 async fn what_is_new_is_made_initialised_and_then_messaged() -> Tested {
-    for Place(placement, provider) in EVERYWHERE {
-        let (cluster, world) = on(provider, 167);
-        serves_with(&cluster, &world, "owner", |objects| {
-            objects.spot(room_spot::<Room>()).spot(cart_spot::<Noting>())
-        });
-        calls(&cluster, "caller");
-        start(&cluster).await?;
-        let host = match placement {
-            Placement::Local => cluster.host("owner"),
-            Placement::Remote => cluster.host("caller"),
-        };
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed_with(place, 167, |cluster, world| {
+            serves_with(cluster, world, "owner", |objects| {
+                objects.spot(room_spot::<Room>()).spot(cart_spot::<Noting>())
+            });
+        })
+        .await?;
         room(&host, "room", "x").await?.0.say(text("hello")).await?;
         world.until("room heard hello").await;
         cart_spots(&host).of("cart").add(text("tea")).activating().await?;
@@ -313,6 +306,31 @@ async fn what_is_new_is_made_initialised_and_then_messaged() -> Tested {
                 "cart has tea"
             ]
         );
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// REQ: SP-081
+#[tokio::test(start_paused = true)]
+async fn a_request_that_is_too_large_is_refused_before_the_store_is_asked() -> Tested {
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed(place, 168).await?;
+        let rooms = room_spots(&host);
+        let asked = || ["owner", "caller"].map(|name| cluster.store_faults(name).begun(Operation::Read));
+        let before = asked();
+        let long = text(&"x".repeat(1 << 20));
+        for refused in [
+            rooms.create(long.clone()).await.unwrap_err(),
+            rooms.get_or_create("one", long).await.unwrap_err(),
+        ] {
+            assert!(matches!(refused, CallError::Argument(_)), "{refused}");
+            assert!(refused.to_string().contains("at most 1048576"), "{refused}");
+        }
+        assert_eq!(asked(), before);
+        assert_eq!(world.log().len(), 0);
+        // What fits is a request as any other.
+        room(&host, "one", &"x".repeat((1 << 20) - 64)).await?;
         cluster.shutdown().await?;
     }
     Ok(())

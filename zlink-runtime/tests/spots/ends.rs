@@ -2,26 +2,19 @@
 
 use std::time::Duration;
 
-use zlink_runtime::HostBuilder;
 use zlink_runtime::error::{ErrorKind, Execution};
 use zlink_runtime::id::SpotId;
+use zlink_runtime::prelude::*;
 use zlink_runtime::testing::Cluster;
 
 use crate::arena::*;
-use crate::far;
 use crate::kit::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Makes `owner` a host that has twelve seconds for its stop.
 fn hasty(cluster: &Cluster, world: &World) {
-    let (with_store, world) = (far::with_store(cluster, "owner"), world.clone());
-    cluster.node("owner", move |host: HostBuilder| {
-        let host = with_store(host).shared(world.clone()).drain_timeout(12 * SECOND);
-        host.mesh("world", |mesh| {
-            mesh.rid_prefix("owner").listen("tcp://owner:1").object_server(all)
-        })
-    });
+    serves_on(cluster, world, "owner", |host| host.drain_timeout(12 * SECOND), all);
 }
 
 /// REQ: SP-034, SP-036, SP-160
@@ -91,6 +84,76 @@ async fn what_is_not_done_in_the_time_of_a_stop_makes_it_an_error() -> Tested {
             );
             assert_eq!(world.count("heard"), 0);
         }
+    }
+    Ok(())
+}
+
+/// Neither has found the room closing before: whoever seals it closes it.
+///
+/// REQ: SP-093, SP-092, SP-033
+#[tokio::test(start_paused = true)]
+async fn of_two_that_close_a_room_at_one_moment_one_does() -> Tested {
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed(place, 178).await?;
+        let (_, spot) = room(&host, "one", "x").await?;
+        let closing: Vec<_> = (0..4)
+            .map(|_| tokio::spawn(room_spots(&host).close(&spot).into_future()))
+            .collect();
+        let mut closed = 0;
+        for close in closing {
+            closed += usize::from(close.await??);
+        }
+        assert_eq!(
+            (closed, world.count("closing one"), world.count("room dropped")),
+            (1, 1, 1)
+        );
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// A cart that asks a room, in its own time.
+struct Late(World);
+
+impl CartSpot for Late {
+    async fn activate(context: CartContext) -> Result<Self, HandlerError> {
+        let world = context.shared::<World>().cloned();
+        Ok(Self(world.ok_or_else(|| HandlerError::new("no world was shared"))?))
+    }
+
+    async fn add(&mut self, _: &mut CartTurn<'_>, _: Line) -> Result<(), HandlerError> {
+        Ok(())
+    }
+
+    async fn view(&mut self, turn: &mut CartTurn<'_>, request: Line) -> Result<Line, HandlerError> {
+        self.0.note("view waits");
+        self.0.gate().await;
+        Ok(room_spots(turn).of(&request.text).look(text("lines")).await?)
+    }
+}
+
+/// What was accepted is finished with all that it needs, calls of its own included.
+///
+/// REQ: SP-160
+#[tokio::test(start_paused = true)]
+async fn a_turn_under_way_calls_others_while_its_host_stops() -> Tested {
+    for provider in PROVIDERS {
+        let (cluster, world) = on(provider, 177);
+        serves_with(&cluster, &world, "owner", |objects| objects.spot(cart_spot::<Late>()));
+        serves_with(&cluster, &world, "other", |objects| objects.spot(room_spot::<Room>()));
+        calls(&cluster, "caller");
+        start(&cluster).await?;
+        let host = cluster.host("caller");
+        room(&host, "room", "x").await?;
+        let cart = cart_spots(&host).of("cart");
+        let viewed = tokio::spawn(cart.view(text("room")).activating().into_future());
+        world.until("view waits").await;
+        let stopping = tokio::spawn(cluster.stop("owner"));
+        cluster.advance(SECOND).await;
+        world.open(1);
+        assert_eq!(viewed.await??.text, "x");
+        stopping.await??;
+        cluster.shutdown().await?;
     }
     Ok(())
 }
@@ -184,10 +247,9 @@ async fn a_host_that_stops_sends_nothing_to_a_room() -> Tested {
         calls(&cluster, "other");
         cluster.start("other").await?;
         let (one, spot) = room(&host, "one", "x").await?;
-        let name = if place.0 == Placement::Local { "owner" } else { "caller" };
         one.say(text("gate")).await?;
         world.until("say waits").await;
-        let stopping = tokio::spawn(cluster.stop(name));
+        let stopping = tokio::spawn(cluster.stop(place.caller()));
         cluster.advance(Duration::from_millis(1)).await;
         for round in 0..2 {
             let refused = [

@@ -220,6 +220,14 @@ async fn where_a_cart_is_made_is_told_or_clear() -> Tested {
         cart().in_mesh("world").await?;
         cart().in_mesh("other").await?;
         assert_eq!(world.count("activate"), 1, "what is there is not moved");
+        cluster.node("plain", |host| host.mesh("world", |mesh| mesh.listen("tcp://plain:1")));
+        let plain = cart_spots(&cluster.start("plain").await?).of("cart");
+        let none = plain.view(text("")).activating().await.unwrap_err();
+        assert_eq!(
+            none.kind(),
+            Some(ErrorKind::NotConfigured),
+            "no mesh has an object role"
+        );
         cluster.shutdown().await?;
     }
     Ok(())

@@ -46,6 +46,37 @@ async fn a_tick_starts_beside_a_turn_in_a_wide_room_alone() -> Tested {
     Ok(())
 }
 
+/// Whatever else has been there: what comes to a room at rest is run for its own sake.
+///
+/// REQ: SP-123
+#[tokio::test(start_paused = true)]
+async fn each_message_wakes_its_room() -> Tested {
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed(place, 192).await?;
+        let (one, spot) = room(&host, "one", "x").await?;
+        for number in 1..20 {
+            one.say(text("hello")).await?;
+            cluster.advance(Duration::from_millis(100)).await;
+            assert_eq!(world.count("heard hello"), number, "{place:?}");
+        }
+        // What is refused is in no queue, then or later.
+        one.say(text("gate")).await?;
+        world.until("say waits").await;
+        let closing = tokio::spawn(room_spots(&host).close(&spot).into_future());
+        cluster.advance(SECOND).await;
+        for _ in 0..3 {
+            let refused = one.look(text("gate")).await.unwrap_err();
+            assert_eq!(refused.kind(), Some(ErrorKind::Unavailable), "{refused}");
+        }
+        assert_eq!(cluster.host("owner").status().jobs.in_use(), 0);
+        world.open(1);
+        assert!(closing.await??);
+        assert_eq!((world.count("look waits"), world.count("heard gate")), (0, 1));
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
 /// REQ: SP-043, EX-21
 #[tokio::test(start_paused = true)]
 async fn a_wide_room_and_a_lobby_keep_their_turns() -> Tested {

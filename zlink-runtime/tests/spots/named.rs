@@ -120,17 +120,13 @@ async fn a_node_whose_entry_spot_would_have_the_id_of_another_does_not_start() -
 /// REQ: SP-022, SP-023, SP-033, SP-034
 #[tokio::test(start_paused = true)]
 async fn each_kind_is_made_and_ended_as_it_is_and_by_nobody_else() -> Tested {
-    for Place(placement, provider) in EVERYWHERE {
-        let (cluster, world) = on(provider, 153);
-        serves_with(&cluster, &world, "owner", |objects| {
-            all(objects).entry(lobby_spot::<Lobby>())
-        });
-        calls(&cluster, "caller");
-        start(&cluster).await?;
-        let host = match placement {
-            Placement::Local => cluster.host("owner"),
-            Placement::Remote => cluster.host("caller"),
-        };
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed_with(place, 153, |cluster, world| {
+            serves_with(cluster, world, "owner", |objects| {
+                all(objects).entry(lobby_spot::<Lobby>())
+            });
+        })
+        .await?;
         let entry = world.log()[0].strip_prefix("start ").unwrap().to_owned();
         let (_, room) = room(&host, "room", "x").await?;
         cart_spots(&host).of("cart").view(text("tea")).activating().await?;

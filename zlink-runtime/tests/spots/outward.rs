@@ -90,16 +90,26 @@ async fn an_answer_to_a_room_that_is_gone_is_for_nobody() -> Tested {
         let lost = looking.await?.unwrap_err();
         assert_eq!(lost.execution(), Execution::Unknown, "{lost}");
         let (again, _) = room(&host, "one", "new").await?;
-        // Nor for the room that has its ID now, which waits for another.
-        let asked = again.look(text("charge billing gate two")).timeout(300 * SECOND);
-        let asked = tokio::spawn(asked.into_future());
-        world.until("charged gate two").await;
+        // Nor for the room that has its ID now, or for others, which wait for another.
+        let mut rooms = vec![again];
+        for number in 0..8 {
+            rooms.push(room(&host, &number.to_string(), "new").await?.0);
+        }
+        let asks = |one: &RoomSpotClient| {
+            let asked = one.look(text("charge billing gate two")).timeout(300 * SECOND);
+            tokio::spawn(asked.into_future())
+        };
+        let asked: Vec<_> = rooms.iter().map(asks).collect();
+        cluster.advance(SECOND).await;
+        assert_eq!(world.count("charged gate two"), rooms.len());
         world.open(1);
         cluster.advance(SECOND).await;
-        assert!(!asked.is_finished());
-        world.open(1);
-        assert_eq!(asked.await??.text, "R-gate two");
-        assert_eq!(look(&again, "lines").await?, "new,R-gate two");
+        assert!(!asked.iter().any(tokio::task::JoinHandle::is_finished));
+        world.open(rooms.len());
+        for (one, asked) in rooms.iter().zip(asked) {
+            assert_eq!(asked.await??.text, "R-gate two");
+            assert_eq!(look(one, "lines").await?, "new,R-gate two");
+        }
         cluster.shutdown().await?;
     }
     Ok(())

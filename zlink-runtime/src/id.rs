@@ -2,8 +2,10 @@
 //!
 //! It must not know what an identity leads to: no table, no link, no object.
 
+mod object;
 mod reference;
 
+pub(crate) use self::object::{ObjectId, ObjectKind, ObjectRef, Space};
 pub use self::reference::{ActorRef, ObjectGeneration, SpotRef};
 
 use std::borrow::Borrow;
@@ -248,6 +250,17 @@ text_id! {
 text_id! {
     /// The identity of an Actor, global to its mesh.
     ActorId, "an Actor ID"
+}
+text_id! {
+    /// What kind of Actors an application has, by a name that outlives deployments: it selects the factory.
+    ActorType, "an Actor type"
+}
+
+impl ActorType {
+    /// The name as it is kept for types of all objects.
+    pub(crate) fn stable(&self) -> SpotType {
+        SpotType(self.0.clone())
+    }
 }
 
 /// How a Spot comes to be, and what it may have.

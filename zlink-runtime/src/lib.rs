@@ -16,6 +16,7 @@ pub mod bench;
 #[doc(hidden)]
 pub mod rt;
 
+mod actor;
 mod call;
 mod channel;
 mod clock;
@@ -33,6 +34,7 @@ mod wire;
 #[doc(hidden)]
 pub mod fuzz;
 
+pub use actor::ActorCreated;
 pub use channel::{
     Caller, ChannelContext, CorrelationId, DropCounts, Filter, FilterContext, FlowContext, FlowId, FlowOrigin,
     HandlerScope, InFlow, MessageKind, Next, NodeContext, SelectionFailures,
@@ -49,7 +51,8 @@ pub use host::{
 pub use mesh::{ObjectRole, PeerState};
 pub use message::metadata::{Metadata, MetadataView};
 pub use spot::{
-    CloseReason, Created, EntrySpot, InstanceSpot, Relocation, SpotContext, SpotCreated, SpotTurn, SpotYieldTurn,
+    Actor, ActorContext, ActorTurn, ActorYieldTurn, Admission, CloseReason, Created, EntrySpot, InstanceSpot,
+    ObjectContext, ObjectTurn, ObjectYieldTurn, Relocation, SpotContext, SpotCreated, SpotTurn, SpotYieldTurn,
     TimerHandle, UserSpot,
 };
 

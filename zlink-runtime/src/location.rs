@@ -79,7 +79,7 @@ pub(crate) use boot::{BootTime, nanos};
 pub(crate) use guarded::Guarded;
 pub(crate) use lease::{HostLease, LeaseConfig, LeasePhase, LeaseSeen, LeaseWatch, Record, Standing};
 #[cfg(feature = "testing")]
-pub(crate) use name::spot_key;
+pub(crate) use name::object_key;
 pub(crate) use name::{LEASES, ListName, OwnerId};
 pub(crate) use snapshot::{read as read_list, within};
 

@@ -6,6 +6,10 @@ pub use std::convert::AsRef;
 pub use std::future::Future;
 pub use std::marker::{Send, Sized, Sync};
 
+pub use crate::actor::{
+    ActorClient, ActorCreated, ActorFactory, ActorFactoryBuilder, ActorRoute, CreateActorCall, DestroyActorCall,
+    FindActorCall, ReleaseActorCall,
+};
 pub use crate::channel::{
     Call, Caller, ChannelContext, ChannelRoute, ChannelServer, ChannelTurn, LendContext, Method, NodeContext,
     NodeRoute, NodeServer, NodeTurn, RequestCall, RequestFuture, SendCall, SendFuture, Server, ServerBuilder,
@@ -15,12 +19,13 @@ pub use crate::execution::{Overrun, Tick, WorkCall, YieldFor, YieldTurn, Yields}
 pub use crate::fanout::{
     FanoutCall, FanoutContext, FanoutEvent, FanoutRoute, FanoutSubscriber, FanoutSubscriberBuilder, FanoutTurn,
 };
-pub use crate::id::{ChannelName, MeshName, Rid, SpotType, TimerName, Topic};
+pub use crate::id::{ActorType, ChannelName, MeshName, Rid, SpotType, TimerName, Topic};
 pub use crate::message::codec::*;
 pub use crate::message::metadata::MetadataKey;
 pub use crate::spot::{
-    Activates, Activating, CloseCall, CloseReason, CreateCall, Created, EntrySpot, FindCall, InstanceSpot, PublishCall,
-    ReleaseCall, Relocation, SpotClient, SpotContext, SpotCreated, SpotFactory, SpotFactoryBuilder, SpotRoute,
-    SpotTurn, SpotYieldTurn, TimerHandle, UserSpot,
+    Activates, Activating, Actor, ActorContext, ActorTurn, ActorYieldTurn, Admission, CloseCall, CloseReason,
+    CreateCall, Created, EntrySpot, FindCall, InstanceSpot, PublishCall, ReleaseCall, Relocation, SpotClient,
+    SpotContext, SpotCreated, SpotFactory, SpotFactoryBuilder, SpotRoute, SpotTurn, SpotYieldTurn, TimerHandle,
+    UserSpot,
 };
 pub use tokio::time::Instant;

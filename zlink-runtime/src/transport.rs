@@ -411,3 +411,15 @@ pub enum TransportError {
         carries: &'static str,
     },
 }
+
+impl TransportError {
+    /// The same for whoever is shown no endpoint.
+    pub(crate) fn without_endpoint(&self) -> String {
+        match self {
+            Self::Bind { cause, .. } => format!("cannot listen: {cause}"),
+            Self::Dial { cause, .. } => format!("cannot be reached: {cause}"),
+            Self::Handshake { cause, .. } => format!("the handshake failed: {cause}"),
+            Self::Scheme { carries, .. } => format!("this transport carries {carries} only"),
+        }
+    }
+}

@@ -24,7 +24,7 @@ pub(crate) use generated::{
     Reject, RejectReason, ReplyHead, RequestHead, SendHead, SpotActivation, SpotClose, SpotClosed, SpotCreate,
     SpotCreated, SpotKind, SpotOutcome, SpotRecord, SpotTarget, Topology, Update,
 };
-pub(crate) use objects::{Control, Publish, SpotCall, publish_head};
+pub(crate) use objects::{Control, ObjectCall, Publish, publish_head};
 pub(crate) use write::{CallHead, OperationRef, To, call, flow, probe, reply_failed, reply_head, service};
 
 /// The protocol major of this runtime.
@@ -63,6 +63,7 @@ pub(crate) fn is_one_way(record: &[u8]) -> bool {
             RecordKind::ChannelSend,
             RecordKind::SpotSend,
             RecordKind::SpotPublish,
+            RecordKind::ActorSend,
         ];
         head.major == MAJOR && one_way.contains(&kind)
     })
@@ -93,6 +94,9 @@ pub fn spend(record: &mut [u8], waited: Duration) {
                 | RecordKind::SpotRequest
                 | RecordKind::SpotCreate
                 | RecordKind::SpotClose
+                | RecordKind::ActorRequest
+                | RecordKind::ActorCreate
+                | RecordKind::ActorDestroy
         )
     });
     let Ok((mut head, _)) = fixed::<RequestHead>(record) else {
@@ -146,9 +150,9 @@ impl Span {
 pub(crate) enum Incoming {
     /// Something for a handler.
     Call(Call),
-    /// Something for a Spot.
-    Spot(SpotCall),
-    /// Something that a node is asked to do with one of its Spots.
+    /// Something for a Spot or an Actor.
+    Object(ObjectCall),
+    /// Something that a node is asked to do with one of those.
     Control(Control),
     /// Something for all Spots that subscribe to it.
     Publish(Publish),
@@ -261,7 +265,11 @@ pub(crate) fn parse(record: &[u8]) -> Result<Incoming, Malformed> {
         | RecordKind::SpotRequest
         | RecordKind::SpotCreate
         | RecordKind::SpotClose
-        | RecordKind::SpotPublish) => objects::parse(record, kind),
+        | RecordKind::SpotPublish
+        | RecordKind::ActorSend
+        | RecordKind::ActorRequest
+        | RecordKind::ActorCreate
+        | RecordKind::ActorDestroy) => objects::parse(record, kind),
         RecordKind::Reply => parse_reply(record),
         kind @ (RecordKind::Hello
         | RecordKind::Admit

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 
-/// The runtime from the ground up. A room uses the floors below its own; on its own floor a room uses only the one
-/// that stands right before it in the same chain.
+/// The runtime from the ground up. A room uses the floors below its own; on its own floor a room uses only those that
+/// stand before it in the same chain.
 const FLOORS: &[&[&[&str]]] = &[
     &[&["random", "id"], &["limit"], &["error"], &["sync"]],
     &[&["clock"]],
@@ -157,7 +157,7 @@ impl House {
             for chain in *floor {
                 for (at, room) in chain.iter().enumerate() {
                     let mut allowed = below.clone();
-                    allowed.extend(at.checked_sub(1).map(|before| chain[before]));
+                    allowed.extend(chain[..at].iter().copied());
                     rooms.insert(*room, allowed);
                 }
             }

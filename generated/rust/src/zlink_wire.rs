@@ -54,6 +54,14 @@ rt::enumeration! {
         SpotPublish = 24,
         /// One way, to all that subscribe to a fanout. Head: `SendHead`, with names as text. Never on a link: it is the second frame of a message whose first is the topic.
         FanoutEvent = 25,
+        /// One way, to an Actor. Head: `SendHead`; before the payload stand a `SpotTarget` and the Actor's ID. Between nodes only.
+        ActorSend = 26,
+        /// A request to an Actor. Head: `RequestHead`; then as `actor_send`. Between nodes only.
+        ActorRequest = 27,
+        /// Asks a node to create an Actor. Head: `RequestHead`. Payload: `SpotCreate`; the reply's: `SpotCreated`. Between nodes only.
+        ActorCreate = 28,
+        /// Asks a node to end an Actor of its own. Head: `RequestHead`. Payload: `SpotClose`; the reply's: `SpotClosed`. Between nodes only.
+        ActorDestroy = 29,
         /// The one terminal of a request. Head: `ReplyHead`.
         Reply = 32,
     }
@@ -109,12 +117,14 @@ rt::enumeration! {
 }
 
 rt::enumeration! {
-    /// How a Spot comes to be.
+    /// How a Spot comes to be, or that it is none.
     pub enum SpotKind: u8 [1] {
         Unspecified = 0,
         Entry = 1,
         User = 2,
         Instance = 3,
+        /// No Spot, but an Actor.
+        Actor = 4,
     }
 }
 
@@ -236,7 +246,7 @@ rt::structure! {
 }
 
 rt::structure! {
-    /// Which owner a record to a Spot means. The Spot's ID follows: `[u8 length][bytes]`.
+    /// Which owner a record to a Spot or an Actor means. Its ID follows: `[u8 length][bytes]`.
     pub struct SpotTarget [24, 8] {
         /// Of the incarnation that the sender knows; 0 where it knows none.
         generation: u64 => 0,
@@ -330,7 +340,7 @@ rt::message! {
 }
 
 rt::message! {
-    /// The payload of a `spot_create`.
+    /// The payload of a `spot_create`, and of an `actor_create`.
     #[derive(Default)]
     "zlink.wire.SpotCreate" => pub struct SpotCreate {
         id: rt::String => string(0, "id").required().max(255),
@@ -350,11 +360,11 @@ rt::message! {
 }
 
 rt::message! {
-    /// The reply to a `spot_create`.
+    /// The reply to a `spot_create`, and to an `actor_create`.
     #[derive(Default)]
     "zlink.wire.SpotCreated" => pub struct SpotCreated {
         outcome: SpotOutcome => inline(0, "outcome"),
-        /// Of the Spot that is there now; 0 where there is none.
+        /// Of the object that is there now; 0 where there is none.
         generation: u64 => inline(1, "generation"),
         /// Of the node that has it.
         mesh: rt::String => string(2, "mesh").max(255),
@@ -366,7 +376,7 @@ rt::message! {
 }
 
 rt::message! {
-    /// The payload of a `spot_close`.
+    /// The payload of a `spot_close`, and of an `actor_destroy`.
     #[derive(Default)]
     "zlink.wire.SpotClose" => pub struct SpotClose {
         id: rt::String => string(0, "id").required().max(255),
@@ -378,10 +388,10 @@ rt::message! {
 }
 
 rt::message! {
-    /// The reply to a `spot_close`.
+    /// The reply to a `spot_close`, and to an `actor_destroy`.
     #[derive(Default)]
     "zlink.wire.SpotClosed" => pub struct SpotClosed {
-        /// Whether that Spot was there and is gone now.
+        /// Whether that object was there and is gone now.
         closed: bool => inline(0, "closed"),
     } slots [closed]
 }
@@ -446,7 +456,7 @@ rt::message! {
 }
 
 rt::message! {
-    /// A value in a Location Store. Who owns a Spot, and how far it has come.
+    /// A value in a Location Store. Who owns a Spot or an Actor, and how far it has come.
     #[derive(Default)]
     "zlink.wire.SpotRecord" => pub struct SpotRecord {
         /// Differs with every write, so that a writer knows its own.
@@ -475,7 +485,9 @@ rt::message! {
         inbox: rt::Vec<u8> => bytes(13, "inbox").max(65536),
         /// Where that is, if it is too large to be here.
         blob: rt::Option<Blob> => value(14, "blob"),
-    } slots [lifecycle lease generation owner_generation nonce id stable_type mesh node owner operation inbox blob kind state]
+        /// Of an Actor: the Spot that it is a member of. Empty for a Spot.
+        spot: rt::String => string(15, "spot").max(255),
+    } slots [lifecycle lease generation owner_generation nonce id stable_type mesh node owner operation inbox blob spot kind state]
 }
 
 rt::message! {

@@ -138,7 +138,7 @@ codes! {
     NeverActivated = "0907" Warning "No message activates an Instance Spot.";
     NoEntry = "0908" Warning "An Actor is a member of no Entry Spot.";
     EmptyFanout = "0909" Warning "A fanout has no events.";
-    WildcardTopic = "0910" Warning "The topic of an event holds what looks like a wildcard.";
+    WildcardTopic = "0910" Warning "A topic holds what looks like a wildcard.";
     TopicWithinWord = "0911" Warning "The topic of an event goes on within the last word of another one.";
     SharedChannel = "0912" Warning "A fanout has the ChannelName of a service.";
 

@@ -1,4 +1,4 @@
-//! What is odd in a fanout.
+//! What is odd in a fanout, and in topics wherever they stand.
 //!
 //! It must not know which topics hosts subscribe to: their code says that.
 
@@ -32,23 +32,31 @@ pub(super) fn shared_channel(file: &File, sink: &mut Sink) {
 /// Who comes from brokers writes patterns; here a topic is compared byte for byte.
 pub(super) fn wildcards(file: &File, sink: &mut Sink) {
     for topic in topics(file).flatten() {
-        let Some(before) = before_wildcard(&topic.value) else {
-            continue;
-        };
-        let message = format!(
-            "the topic `{}` is no pattern: each byte of it is sent",
-            shorten(&topic.value)
-        );
-        let item = Diagnostic::new(Code::WildcardTopic, topic.span, message);
-        sink.report(item.help(if before.is_empty() {
-            "leave `topic` out; a subscriber that names none gets every event".to_owned()
-        } else {
-            format!(
+        wildcard(topic, sink, |before| match before {
+            "" => "leave `topic` out; a subscriber that names none gets every event".to_owned(),
+            _ => format!(
                 "write `{}`: a subscriber gets all that begins with what it names",
                 shorten(before)
-            )
-        }));
+            ),
+        });
     }
+    let subscriptions = file.spots.iter().flat_map(|spot| &spot.subscriptions);
+    for topic in subscriptions.filter_map(|it| it.topic.as_ref()) {
+        wildcard(topic, sink, |_| {
+            "write a topic as it is published: a Spot gets what has that very one".to_owned()
+        });
+    }
+}
+
+fn wildcard(topic: &Name, sink: &mut Sink, help: impl Fn(&str) -> String) {
+    let Some(before) = before_wildcard(&topic.value) else {
+        return;
+    };
+    let message = format!(
+        "the topic `{}` is no pattern: each byte of it is sent",
+        shorten(&topic.value)
+    );
+    sink.report(Diagnostic::new(Code::WildcardTopic, topic.span, message).help(help(before)));
 }
 
 /// What stands before the first part of a topic that is a wildcard, or ends with one, where others have topics.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::channel::{Caller, Objects, SpotTo};
-use crate::id::SpotId;
+use crate::id::Space;
 
 /// Looks for one Spot among those that its host has found.
 pub struct Lookup {
@@ -18,7 +18,7 @@ impl Lookup {
     pub fn new(caller: &impl Caller, id: impl AsRef<str>) -> Option<Self> {
         Some(Self {
             objects: caller.outbound().objects()?,
-            spot: SpotTo::new(SpotId::new(id).ok()?, None),
+            spot: SpotTo::new(Space::Spots.id(id).ok()?, None),
         })
     }
 

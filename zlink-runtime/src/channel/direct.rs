@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::error::{ArgumentError, CallError, Error, ErrorKind};
-use crate::id::{MeshName, PacketName, Rid, SpotId};
+use crate::id::{MeshName, ObjectId, PacketName, Rid};
 use crate::message::codec::Message;
 use crate::message::metadata::Metadata;
 use crate::wire::RecordKind;
@@ -25,7 +25,7 @@ use super::way::{Target, Way};
 pub(crate) struct SpotWay(Arc<Way>);
 
 impl SpotWay {
-    pub(crate) fn new(caller: &impl Caller, id: SpotId) -> Self {
+    pub(crate) fn new(caller: &impl Caller, id: ObjectId) -> Self {
         let spot = SpotTo::new(id, None);
         Self(Arc::new(Way::to_spot(
             caller.outbound().clone(),
@@ -112,7 +112,7 @@ impl Forwarded {
     /// A request where it has a timeout. `packet` is a packet name.
     pub(crate) fn new(
         outbound: &Outbound,
-        (id, to): (SpotId, Found),
+        (id, to): (ObjectId, Found),
         packet: &'static str,
         metadata: Metadata,
         payload: Bytes,

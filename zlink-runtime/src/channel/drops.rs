@@ -12,13 +12,13 @@ pub struct DropCounts {
     pub decode_error: u64,
     /// The host stops.
     pub shutdown: u64,
-    /// Of Spots: it is not there, or takes nothing.
+    /// Of Spots and Actors: it is not there, or takes nothing.
     pub no_spot: u64,
-    /// Of Spots: the host could not prove that it has it.
+    /// Of Spots and Actors: the host could not prove that it has it.
     pub fenced: u64,
 }
 
-/// The counts of the channels and of the node of one scope; or of the Spots of a host.
+/// The counts of the channels and of the node of one scope; or of the Spots and Actors of a host.
 #[derive(Debug, Default)]
 pub(crate) struct Drops {
     channel: Counts,
@@ -52,7 +52,7 @@ impl Drops {
     pub(super) fn count(&self, surface: &str, reason: &str) {
         let counts = match surface {
             "node" => &self.node,
-            "spot" => &self.spot,
+            "spot" | "actor" => &self.spot,
             _ => &self.channel,
         };
         let count = match reason {

@@ -382,7 +382,7 @@ impl Exchange {
     fn nobody_in_time(&self) -> String {
         match &self.way.target {
             Target::Channel(path) => format!("no server of channel {:?} was ready in time", path.name),
-            Target::Spot(spot) => format!("nobody who has the Spot {:?} was found in time", spot.id),
+            Target::Spot(spot) => format!("nobody who has the {:?} was found in time", spot.id),
             Target::Node(mesh, rid) | Target::Control(mesh, rid, _) => {
                 format!("the link to {rid} in mesh {:?} was not ready in time", mesh.path.name)
             }
@@ -578,7 +578,8 @@ impl Exchange {
         };
         let request = request.map(|(key, left)| (key.to_wire(), left));
         let to = match (&self.way.target, &self.found) {
-            (Target::Spot(spot), Some(found)) => To::Spot {
+            (Target::Spot(spot), Some(found)) => To::Object {
+                space: spot.id.space(),
                 target: found.target,
                 id: spot.id.as_str(),
                 activation: found.activation.as_deref(),

@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
 use crate::error::{Error, ErrorKind, HandlerError};
-use crate::id::{ChannelName, MeshName, PacketName, Rid, SpotId};
+use crate::id::{ActorId, ChannelName, MeshName, PacketName, Rid, SpotId};
 use crate::message::metadata::MetadataView;
 use crate::transport::BoxFuture;
 
@@ -202,6 +202,9 @@ pub(crate) trait Told: fmt::Debug + Send + Sync {
     fn spot(&self) -> Option<&SpotId> {
         None
     }
+    fn actor(&self) -> Option<&ActorId> {
+        None
+    }
     fn topic(&self) -> Option<&str> {
         None
     }
@@ -224,13 +227,13 @@ impl<'a> FilterContext<'a> {
         Self(turn)
     }
 
-    /// The channel that was called; `None` for Node direct and for Spots.
+    /// The channel that was called; `None` for Node direct, Spots and Actors.
     #[must_use]
     pub fn channel(&self) -> Option<&'a ChannelName> {
         self.0.channel()
     }
 
-    /// For Node direct the mesh that the caller named, for a Spot the one that it lives in.
+    /// For Node direct the mesh that the caller named, for a Spot or an Actor the one that it lives in.
     #[must_use]
     pub fn mesh(&self) -> Option<&'a MeshName> {
         self.0.mesh()
@@ -242,10 +245,16 @@ impl<'a> FilterContext<'a> {
         self.0.source()
     }
 
-    /// The Spot that the message is for; `None` for channels and Node direct.
+    /// The Spot that the message is for; `None` for channels, Node direct and Actors.
     #[must_use]
     pub fn spot(&self) -> Option<&'a SpotId> {
         self.0.spot()
+    }
+
+    /// The Actor that the message is for; `None` for everything else.
+    #[must_use]
+    pub fn actor(&self) -> Option<&'a ActorId> {
+        self.0.actor()
     }
 
     /// Of a fanout's event, what it was published under.

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::id::{Generation, MeshName, Rid, SpotId};
+use crate::id::{Generation, MeshName, ObjectId, Rid};
 use crate::location::{Admission, OwnerId, Revision};
 use crate::routing::cache::Known;
 use crate::wire::SpotTarget;
@@ -60,7 +60,7 @@ pub(crate) struct Owned {
 }
 
 /// A Spot that was found.
-pub(crate) type KnownSpot = Known<SpotId, Owned>;
+pub(crate) type KnownSpot = Known<ObjectId, Owned>;
 
 /// What leads a call to where it goes. Where it is wrong, so is all that is older, and nothing that is newer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
-//! What calls need of whoever knows the Spots, and what they hand over to it: the room above implements it.
+//! What calls need of whoever knows the Spots and Actors, and what they hand over to it: the room above implements it.
 //!
-//! It must not know what a Spot is, where it lives or how it is found.
+//! Where a name here says Spot, it means either. It must not know what they are, where they live or how they are found.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -13,14 +13,14 @@ use parking_lot::RwLock;
 use tokio::time::Instant;
 
 use crate::error::Error;
-use crate::id::{MeshName, Rid, SpotId, SpotType};
+use crate::id::{MeshName, ObjectId, Rid, SpotType};
 use crate::limit::WORKER_JOBS;
 use crate::mesh::PeerLink;
 use crate::message::codec::{Carried, Message};
 use crate::message::metadata::Metadata;
 use crate::permit::Permit;
 use crate::transport::BoxFuture;
-use crate::wire::{Control, Incoming, Publish, SpotCall};
+use crate::wire::{Control, Incoming, ObjectCall, Publish};
 
 use super::flow::Flow;
 use super::found::{Found, KnownSpot, Lead};
@@ -44,13 +44,13 @@ pub(crate) trait Objects: Send + Sync {
     fn find(self: Arc<Self>, spot: Arc<SpotTo>) -> BoxFuture<'static, Result<Found, Error>>;
 
     /// A call was refused where `lead` led it, or met nobody there.
-    fn misled(&self, id: &SpotId, lead: Lead);
+    fn misled(&self, id: &ObjectId, lead: Lead);
 
     /// A Spot of this host that [is for](Here::is_for) such a call. Whatever is not so plain goes as a record.
     fn here(&self, asked: &Asked<'_>) -> Option<(Arc<dyn Here>, u32)>;
 
     /// Whether the turn that runs here may wait for an answer of that Spot, which is to be on this host.
-    fn may_wait_for(&self, id: &SpotId) -> Result<(), Error>;
+    fn may_wait_for(&self, id: &ObjectId) -> Result<(), Error>;
 
     /// Itself, as what it is.
     fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
@@ -62,7 +62,7 @@ pub(crate) trait Objects: Send + Sync {
 /// A call that may stay within this host.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked<'a> {
-    pub(crate) id: &'a SpotId,
+    pub(crate) id: &'a ObjectId,
     pub(crate) packet: &'static str,
     /// The name's hash.
     pub(crate) hash: u64,
@@ -168,7 +168,7 @@ impl fmt::Debug for dyn Here {
 /// A Spot that is called.
 #[derive(Debug)]
 pub(crate) struct SpotTo {
-    pub(crate) id: SpotId,
+    pub(crate) id: ObjectId,
     /// Whether the call may activate it, and how.
     pub(crate) intent: Option<Intent>,
     /// Where it is, where that is not to be asked.
@@ -201,7 +201,7 @@ pub(crate) struct Intent {
 }
 
 impl SpotTo {
-    pub(crate) fn new(id: SpotId, intent: Option<Intent>) -> Self {
+    pub(crate) fn new(id: ObjectId, intent: Option<Intent>) -> Self {
         Self {
             id,
             intent,
@@ -243,7 +243,7 @@ impl SpotTo {
     }
 
     /// One that is there, and not to be looked for.
-    pub(super) fn fixed(id: SpotId, found: Found) -> Self {
+    pub(super) fn fixed(id: ObjectId, found: Found) -> Self {
         Self {
             fixed: Some(found),
             ..Self::new(id, None)
@@ -298,7 +298,7 @@ pub(crate) struct Arrival<'a> {
 /// What came in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Arrived<'a> {
-    Call(&'a SpotCall),
+    Call(&'a ObjectCall),
     Control(&'a Control),
     Publish(&'a Publish),
 }
@@ -307,7 +307,7 @@ impl<'a> Arrived<'a> {
     /// What of a record is for Spots.
     pub(super) fn of(incoming: &'a Incoming) -> Option<Self> {
         match incoming {
-            Incoming::Spot(call) => Some(Self::Call(call)),
+            Incoming::Object(call) => Some(Self::Call(call)),
             Incoming::Control(control) => Some(Self::Control(control)),
             Incoming::Publish(publish) => Some(Self::Publish(publish)),
             _ => None,

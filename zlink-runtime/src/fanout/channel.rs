@@ -153,17 +153,15 @@ impl Fanout {
         self.outlet.as_ref().map_or(0, |outlet| outlet.subscribers())
     }
 
-    /// Dials a publisher and stays with it; one that is there already stays as it is. `false` where it does not subscribe,
-    /// or finds its publishers.
-    pub(crate) fn connect(&self, endpoint: Endpoint) -> bool {
-        let Some(dialler) = self.dialler.as_ref().filter(|_| self.found.is_none()) else {
-            return false;
-        };
-        if let Some(named) = &mut *self.named.lock() {
-            let begin = || (endpoint.clone(), Feed::start(dialler, endpoint.clone(), None));
-            named.entry(endpoint.to_string()).or_insert_with(begin);
-        }
-        true
+    /// Dials a publisher and stays with it; one that is there already stays as it is. `false` where nothing is taken any
+    /// more; `None` where it does not subscribe, or finds its publishers.
+    pub(crate) fn connect(&self, endpoint: Endpoint) -> Option<bool> {
+        let dialler = self.dialler.as_ref().filter(|_| self.found.is_none())?;
+        let mut named = self.named.lock();
+        let Some(named) = &mut *named else { return Some(false) };
+        let begin = || (endpoint.clone(), Feed::start(dialler, endpoint.clone(), None));
+        named.entry(endpoint.to_string()).or_insert_with(begin);
+        Some(true)
     }
 
     /// Leaves a publisher; `false` where it was not there.

@@ -106,7 +106,8 @@ impl Running {
             let began = clock::now();
             let why = match dialled {
                 Ok(incoming) => self.take(incoming).await,
-                Err(error) => error.to_string(),
+                // A status shows it, which names no endpoint.
+                Err(error) => error.without_endpoint(),
             };
             let before = std::mem::replace(
                 &mut *self.status.lock(),

@@ -181,7 +181,7 @@ impl MeshNode<'_> {
     /// minute.
     ///
     /// # Errors
-    /// Where the endpoint cannot be dialled by anybody: wrong, a wildcard, or port 0.
+    /// Where the endpoint cannot be dialled by anybody: wrong, a wildcard, or port 0. Where the host has stopped.
     pub fn connect(&self, endpoint: &str, expected: Option<Rid>) -> Result<(), ConfigError> {
         connect(&self.mesh.links, endpoint, expected)
     }
@@ -225,7 +225,7 @@ impl ChannelControl<'_> {
     /// minute.
     ///
     /// # Errors
-    /// Where the endpoint cannot be dialled by anybody, or this host has no Client role for the channel.
+    /// Where the endpoint cannot be dialled by anybody, this host has no Client role for the channel, or has stopped.
     pub fn connect(&self, endpoint: &str, expected: Option<Rid>) -> Result<(), ConfigError> {
         connect(self.client()?, endpoint, expected)
     }
@@ -275,10 +275,15 @@ fn checked_weight(place: &str, weight: u32) -> Result<u16, ConfigError> {
     weight.ok_or_else(|| ConfigError::new(place, format!("a weight must be 0 to {MAX_WEIGHT}")))
 }
 
+/// Why a host dials nobody that is named now.
+pub(super) const STOPPED: &str = "is not dialled: this host has stopped";
+
 fn connect(links: &Links, endpoint: &str, expected: Option<Rid>) -> Result<(), ConfigError> {
     let peer = Endpoint::of_peer(endpoint).map_err(|error| ConfigError::new(endpoint, error.to_string()))?;
-    links.connect(peer, expected);
-    Ok(())
+    match links.connect(peer, expected) {
+        true => Ok(()),
+        false => Err(ConfigError::new(endpoint, STOPPED)),
+    }
 }
 
 fn disconnect(links: &Links, endpoint: &str) -> Result<bool, ConfigError> {

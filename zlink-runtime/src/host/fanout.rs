@@ -9,6 +9,7 @@ use crate::id::ChannelName;
 use crate::limit::{LEAST_MESSAGE_BYTES, PAYLOAD_BYTES, PUBLISH_TIMEOUT, SUBSCRIPTIONS};
 use crate::transport::Endpoint;
 
+use super::control::STOPPED;
 use super::status::{self, FanoutStatus};
 use super::validate::{ANYWHERE, Listen, Mistakes, handler_mistakes, listen_plan, repeated};
 use super::{FanoutBuilder, Host, IntentStatus};
@@ -223,16 +224,17 @@ impl FanoutControl<'_> {
     /// Takes what is published at that endpoint, too, from now on. One that is named already stays as it is.
     ///
     /// # Errors
-    /// Where the endpoint cannot be dialled by anybody, or this host does not subscribe by hand.
+    /// Where the endpoint cannot be dialled by anybody, this host does not subscribe by hand, or has stopped.
     pub fn connect(&self, endpoint: &str) -> Result<(), ConfigError> {
         let peer = Endpoint::of_peer(endpoint).map_err(|error| ConfigError::new(endpoint, error.to_string()))?;
-        if self.fanout.connect(peer) {
-            return Ok(());
+        match self.fanout.connect(peer) {
+            Some(true) => Ok(()),
+            Some(false) => Err(ConfigError::new(endpoint, STOPPED)),
+            None => Err(ConfigError::new(
+                format!("fanout {:?}", self.fanout.name().as_str()),
+                "has no Subscriber role in this host whose publishers are named by hand",
+            )),
         }
-        Err(ConfigError::new(
-            format!("fanout {:?}", self.fanout.name().as_str()),
-            "has no Subscriber role in this host whose publishers are named by hand",
-        ))
     }
 
     /// Takes nothing more from there. Returns whether it was named. What had come is handled.

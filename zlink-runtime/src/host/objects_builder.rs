@@ -1,28 +1,32 @@
-//! What a MeshNode is told of the Spots that it can have, and what is wrong with that.
+//! What a MeshNode is told of the Spots and Actors that it can have, and what is wrong with that.
 
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::actor::ActorFactory;
 use crate::channel::{AnyFilter, Filter};
 use crate::clock;
-use crate::id::{Generation, MeshName, Rid, SpotKind, SpotType};
+use crate::id::{ActorType, Generation, MeshName, ObjectKind, Rid, SpotType};
 use crate::limit::{DEFAULT_WEIGHT, MAX_WEIGHT, OBJECT_TYPES};
 use crate::mesh::{Links, ObjectRole, ObjectServer};
-use crate::spot::{Home, SpotFactory};
+use crate::spot::{Home, Lobby, SpotFactory};
 
 use super::MeshBuilder;
 use super::validate::Mistakes;
 
-/// Collects what Spots a node can have.
+/// Collects what Spots and Actors a node can have.
 #[derive(Clone, Debug)]
 #[must_use = "an object server builder does nothing unless it is returned"]
 pub struct ObjectServerBuilder {
     entries: Vec<SpotFactory>,
     spots: Vec<SpotFactory>,
+    actors: Vec<ActorFactory>,
     capacities: Vec<(SpotType, u32)>,
     capacity: u32,
+    actor_capacities: Vec<(ActorType, u32)>,
+    actor_capacity: u32,
     placement_weight: u32,
     idle_timeout: Option<Duration>,
     filters: Vec<Arc<dyn AnyFilter>>,
@@ -33,8 +37,11 @@ impl Default for ObjectServerBuilder {
         Self {
             entries: Vec::new(),
             spots: Vec::new(),
+            actors: Vec::new(),
             capacities: Vec::new(),
             capacity: 0,
+            actor_capacities: Vec::new(),
+            actor_capacity: 0,
             placement_weight: u32::from(DEFAULT_WEIGHT),
             idle_timeout: None,
             filters: Vec::new(),
@@ -55,8 +62,15 @@ impl ObjectServerBuilder {
         self
     }
 
-    /// Puts `filter` around every message that a Spot of this node is sent, within those that were registered before it. It
-    /// runs within the Spot's turn; timers and lifecycle callbacks pass no filter. Those of the host are not for Spots.
+    /// The node can have Actors that this factory makes: `<actor>_actor::<A>()` of a schema. Each type once; its Entry Spot
+    /// decides about each.
+    pub fn actor(mut self, factory: ActorFactory) -> Self {
+        self.actors.push(factory);
+        self
+    }
+
+    /// Puts `filter` around every message that a Spot or an Actor of this node is sent, within those that were registered
+    /// before it. It runs within the turn; timers and lifecycle callbacks pass no filter. Those of the host are not for them.
     pub fn filter(mut self, filter: impl Filter) -> Self {
         self.filters.push(Arc::new(filter));
         self
@@ -74,7 +88,19 @@ impl ObjectServerBuilder {
         self
     }
 
-    /// The node's share of new Spots, 0 to 10,000, 100 where it is not set. 0 takes none; what is there stays.
+    /// How many Actors of one type the node has at most; 0, where it is not set, is no limit.
+    pub fn actor_capacity(mut self, stable_type: ActorType, actors: u32) -> Self {
+        self.actor_capacities.push((stable_type, actors));
+        self
+    }
+
+    /// How many Actors of all types the node has at most; 0, where it is not set, is no limit.
+    pub fn total_actor_capacity(mut self, actors: u32) -> Self {
+        self.actor_capacity = actors;
+        self
+    }
+
+    /// The node's share of new Spots and Actors, 0 to 10,000, 100 where it is not set. 0 takes none; what is there stays.
     pub fn placement_weight(mut self, weight: u32) -> Self {
         self.placement_weight = weight;
         self
@@ -91,14 +117,14 @@ impl ObjectServerBuilder {
             mistakes.add(place, "has two Entry Spots; a node has one");
         }
         for factory in &self.entries {
-            if factory.kind() != SpotKind::Entry {
+            if factory.kind() != ObjectKind::Entry {
                 mistakes.add(
                     place,
                     format!("{} is no Entry Spot; register it with spot(…)", factory.stable_type()),
                 );
             }
         }
-        for factory in self.spots.iter().filter(|factory| factory.kind() == SpotKind::Entry) {
+        for factory in self.spots.iter().filter(|factory| factory.kind() == ObjectKind::Entry) {
             mistakes.add(
                 place,
                 format!("{} is an Entry Spot; register it with entry(…)", factory.stable_type()),
@@ -114,13 +140,12 @@ impl ObjectServerBuilder {
                 );
             }
         }
-        if self.spots.len() > OBJECT_TYPES {
-            let text = format!(
-                "has {} types of Spots; at most {OBJECT_TYPES} are allowed",
-                self.spots.len()
-            );
+        let types = self.spots.len() + self.actors.len();
+        if types > OBJECT_TYPES {
+            let text = format!("has {types} types of Spots and Actors; at most {OBJECT_TYPES} are allowed");
             mistakes.add(place, text);
         }
+        self.actor_mistakes(place, mistakes);
         for factory in self.entries.iter().chain(&self.spots) {
             for problem in factory.problems() {
                 mistakes.add(place, format!("the Spot {} {problem}", factory.stable_type()));
@@ -162,14 +187,45 @@ impl ObjectServerBuilder {
         }
     }
 
+    fn actor_mistakes(&self, place: &str, mistakes: &mut Mistakes) {
+        let mut seen = HashSet::new();
+        for factory in &self.actors {
+            let name = factory.stable_type();
+            if !seen.insert(name) {
+                let text = format!("has two factories for Actors of the type {name}; a node has one per type");
+                mistakes.add(place, text);
+            }
+            for problem in factory.inner().problems() {
+                mistakes.add(place, format!("the Actor {name} {problem}"));
+            }
+            let decides = |entry: &SpotFactory| entry.creates(factory.inner().stable_type());
+            if !self.entries.iter().any(decides) {
+                let text = format!("has Actors of the type {name}, and no Entry Spot that decides about them");
+                mistakes.add(place, text);
+            }
+        }
+        let capacities = self.actor_capacities.iter().map(|(name, actors)| (Some(name), *actors));
+        for (name, actors) in capacities.chain([(None, self.actor_capacity)]) {
+            if actors > i32::MAX.unsigned_abs() {
+                mistakes.add(place, format!("has a capacity of {actors} Actors; at most 2147483647"));
+            }
+            if let Some(name) = name.filter(|name| !seen.contains(name)) {
+                let text = format!("has a capacity for Actors of the type {name}, and no factory");
+                mistakes.add(place, text);
+            }
+        }
+    }
+
     /// What it publishes of itself.
     pub(super) fn published(&self) -> ObjectServer {
         let types = self
             .spots
             .iter()
             .map(|factory| (factory.kind(), factory.stable_type().clone()));
+        let actors = self.actors.iter().map(ActorFactory::inner);
+        let actors = actors.map(|factory| (factory.kind(), factory.stable_type().clone()));
         ObjectServer {
-            types: types.collect(),
+            types: types.chain(actors).collect(),
             // The plan has checked it.
             placement_weight: u16::try_from(self.placement_weight).unwrap_or(0),
             entry: None,
@@ -188,6 +244,10 @@ impl ObjectServerBuilder {
         let capacities: HashMap<_, _> = capacities
             .filter_map(|(name, spots)| Some((name.clone(), NonZeroU32::new(*spots)?)))
             .collect();
+        let actor_capacities = self.actor_capacities.iter();
+        let actor_capacities = actor_capacities
+            .filter_map(|(name, actors)| Some((name.stable(), NonZeroU32::new(*actors)?)))
+            .collect();
         Home {
             mesh,
             rid,
@@ -205,6 +265,14 @@ impl ObjectServerBuilder {
             capacity: NonZeroU32::new(self.capacity),
             idle_timeout: self.idle_timeout,
             filters: self.filters.into(),
+            actors: self
+                .actors
+                .iter()
+                .map(|one| (one.inner().stable_type().clone(), one.inner().clone()))
+                .collect(),
+            actor_capacities,
+            actor_capacity: NonZeroU32::new(self.actor_capacity),
+            lobby: Lobby::default(),
             own: std::sync::OnceLock::new(),
             place: std::sync::OnceLock::new(),
         }

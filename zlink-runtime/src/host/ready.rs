@@ -121,10 +121,11 @@ fn hindrances(links: &Links) -> String {
         .iter()
         .filter_map(|intent| Some(format!("; {}: {}", intent.endpoint, intent.failure()?)));
     // Those that the Location Store names have no intent that a user has made.
-    let peers = links.peers();
-    let found = peers
-        .iter()
-        .filter(|(rid, ..)| !intents.iter().any(|intent| intent.rid() == *rid))
-        .filter_map(|(rid, _, failure)| Some(format!("; {}: {}", rid.as_ref()?, failure.as_ref()?)));
+    let found = links.found().into_iter();
+    let found = found.filter_map(|found| {
+        let (rid, failure) = (found.expected.as_ref()?, found.failure()?);
+        let is_named = intents.iter().any(|intent| intent.rid().as_ref() == Some(rid));
+        (!is_named).then(|| format!("; {rid} at {}: {failure}", found.endpoint))
+    });
     failures.chain(found).collect()
 }

@@ -3,7 +3,7 @@
 //! What it answers is true of a moment in the past, and no target for messages. It decides nothing.
 
 use crate::error::{ArgumentError, CallError, Error, ErrorKind};
-use crate::id::{MeshName, SpotId, SpotKind, SpotRef, SpotType};
+use crate::id::{MeshName, ObjectId, ObjectKind, ObjectRef, SpotId, SpotKind, SpotRef, SpotType};
 use crate::limit::PAGE_ENTRIES;
 use crate::location::{AuthorityError, Cursor, Filter, Listed, Resolved, SpotRecord, SpotState};
 
@@ -21,7 +21,7 @@ impl SpotQuery {
     #[must_use]
     pub const fn new(kind: SpotKind) -> Self {
         let filter = Filter {
-            kind,
+            kind: ObjectKind::of_spot(kind),
             stable_type: None,
             mesh: None,
         };
@@ -89,17 +89,20 @@ pub enum SpotEntryState {
 }
 
 impl SpotEntry {
-    fn new(record: SpotRecord, stands: bool) -> Self {
-        Self {
-            reference: record.reference(),
+    fn new(record: SpotRecord, stands: bool) -> Option<Self> {
+        let ObjectRef::Spot(reference) = record.reference() else {
+            return None;
+        };
+        Some(Self {
+            reference,
             state: match record.state {
                 _ if !stands => SpotEntryState::Unavailable,
                 SpotState::Creating => SpotEntryState::Creating,
                 SpotState::Ready => SpotEntryState::Ready,
             },
-            kind: record.kind,
+            kind: record.kind.spot()?,
             stable_type: record.stable_type,
-        }
+        })
     }
 }
 
@@ -110,9 +113,9 @@ impl Host {
     /// [`ErrorKind::NotConfigured`] where the host has no Location Store; otherwise that it failed, which never means that
     /// there is no such Spot. Dropping the future harms nothing.
     pub async fn find_spot(&self, id: &SpotId) -> Result<Option<SpotEntry>, CallError> {
-        match self.spots()?.resolve(id).await {
-            Resolved::Ready(record) | Resolved::Creating(record) => Ok(Some(SpotEntry::new(record, true))),
-            Resolved::Unavailable(record) => Ok(Some(SpotEntry::new(record, false))),
+        match self.spots()?.resolve(&ObjectId::Spot(id.clone())).await {
+            Resolved::Ready(record) | Resolved::Creating(record) => Ok(SpotEntry::new(record, true)),
+            Resolved::Unavailable(record) => Ok(SpotEntry::new(record, false)),
             Resolved::Missing => Ok(None),
             Resolved::Failed(error) => Err(failed(&error)),
         }
@@ -133,7 +136,7 @@ impl Host {
         let (listed, next) = page.map_err(|error| failed(&error))?;
         let entry = |Listed { record, stands }| SpotEntry::new(record, stands);
         Ok(SpotPage {
-            spots: listed.into_iter().map(entry).collect(),
+            spots: listed.into_iter().filter_map(entry).collect(),
             next: next.map(SpotCursor),
         })
     }

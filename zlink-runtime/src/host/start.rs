@@ -224,15 +224,15 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         links.open();
     }
     for (mesh, _, connect) in &meshes {
-        connect
-            .iter()
-            .for_each(|(endpoint, rid)| mesh.links.connect(endpoint.clone(), rid.clone()));
+        for (endpoint, rid) in connect {
+            mesh.links.connect(endpoint.clone(), rid.clone());
+        }
     }
     for (channel, _, connect) in &channels {
         let Some(client) = &channel.client else { continue };
-        connect
-            .iter()
-            .for_each(|(endpoint, rid)| client.connect(endpoint.clone(), rid.clone()));
+        for (endpoint, rid) in connect {
+            client.connect(endpoint.clone(), rid.clone());
+        }
         if let Some((server, endpoint)) = &channel.server {
             client.connect(endpoint.clone(), Some(server.local().rid));
         }

@@ -1,9 +1,10 @@
-//! Who owns which Spot: the one machine above all store providers that reserves IDs, makes Spots Ready, and takes them away.
+//! Who owns which Spot and Actor: the one machine above all store providers that reserves IDs, makes objects Ready, and takes
+//! them away.
 //!
 //! Every change is one batch, conditioned on the record, on the lease of this host and on the counters that it changes; so
 //! it happens as a whole, or not at all. `record` is what the store says, `capacity` how many there are, `change` what a
 //! batch must hold and what a conflict tells, all pure; `writer` does the I/O, for one host one batch at a time; `reader` and
-//! `query` ask; `standing` knows which owners live. It must not know what a Spot does.
+//! `query` ask; `standing` knows which owners live. It must not know what a Spot or an Actor does.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use bytes::Bytes;
 
 use super::{HostLease, Revision, Standing, StoreError};
 use crate::error::ErrorKind;
-use crate::id::{SpotId, SpotRef};
+use crate::id::{ObjectId, ObjectRef};
 use crate::random::Random;
 
 mod capacity;
@@ -202,7 +203,7 @@ impl Authority {
     }
 
     /// What `id` leads to, as the store says now.
-    pub(crate) async fn resolve(&self, id: &SpotId) -> Resolved {
+    pub(crate) async fn resolve(&self, id: &ObjectId) -> Resolved {
         self.reader().resolve(id).await
     }
 
@@ -309,12 +310,12 @@ impl Authority {
     ///
     /// # Errors
     /// Where the store fails, or this host's lease does not admit it.
-    pub(crate) async fn release(&self, reference: &SpotRef) -> Result<Removal, AuthorityError> {
+    pub(crate) async fn release(&self, reference: &ObjectRef) -> Result<Removal, AuthorityError> {
         let mut seen = None;
         loop {
-            let record = match self.reader().find(&reference.id).await? {
+            let record = match self.reader().find(&reference.id()).await? {
                 None => return Ok(Removal::Missing),
-                Some(record) if record.generation != reference.generation => {
+                Some(record) if record.generation != reference.generation() => {
                     return Ok(Removal::Other(Box::new(record)));
                 }
                 Some(record) => record,

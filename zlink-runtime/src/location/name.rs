@@ -3,15 +3,15 @@
 //! `lease/<owner>` · `node/<mesh>/<rid>` and `server/<channel>/<rid>` with their stamps `stamp/node/<mesh>` and
 //! `stamp/server/<channel>`. Names are percent-encoded byte for byte, so no two of them ever meet in one key.
 //!
-//! `s:<length>:<id>` is the authority of a Spot, and of an owner: `r/<owner>/<that>` what it has, `taken/<owner>/<that>` what
+//! `s:<length>:<id>` is the authority of a Spot, `a:<length>:<id>` that of an Actor, and of an owner: `r/<owner>/<that>` what it has, `taken/<owner>/<that>` what
 //! was taken from it, `writer/<owner>` its last batch. `capacity/<rid>` counts the Spots of a node,
-//! `capacity/<rid>/<kind>/<type>` those of one type. `terminal/<rid>/<lifecycle>/<operation>` is how a creation ended.
+//! `capacity/<rid>/a` its Actors, `capacity/<rid>/<kind>/<type>` those of one type. `terminal/<rid>/<lifecycle>/<operation>` is how a creation ended.
 
 use std::fmt;
 
 use super::Key;
 use crate::error::ArgumentError;
-use crate::id::{Rid, SpotId, SpotKind, SpotType};
+use crate::id::{ObjectId, ObjectKind, Rid, Space, SpotType};
 
 /// What the key of every lease begins with.
 pub(crate) const LEASES: &str = "lease/";
@@ -150,14 +150,20 @@ impl ListName {
     }
 }
 
-/// What the keys of all Spots begin with. Other objects have another letter, and an ID of theirs never meets one of these.
-pub(super) const SPOTS: &str = "s:";
+/// What the keys of all objects of a space begin with: an ID of one never meets an ID of the other.
+pub(super) const fn space_prefix(space: Space) -> &'static str {
+    match space {
+        Space::Spots => "s:",
+        Space::Actors => "a:",
+    }
+}
 
-/// The authority of a Spot: at most 2 + 4 + 3 × 255 bytes.
-pub(crate) fn spot_key(id: &SpotId) -> Key {
+/// The authority of an object: at most 2 + 4 + 3 × 255 bytes.
+pub(crate) fn object_key(id: &ObjectId) -> Key {
+    let prefix = space_prefix(id.space());
     let id = id.as_str();
-    let mut text = String::with_capacity(SPOTS.len() + "255:".len() + id.len());
-    text.push_str(SPOTS);
+    let mut text = String::with_capacity(prefix.len() + "255:".len() + id.len());
+    text.push_str(prefix);
     // At most 255.
     for unit in [100, 10, 1].into_iter().filter(|unit| id.len() >= *unit) {
         text.push(char::from(b"0123456789"[id.len() / unit % 10]));
@@ -167,23 +173,28 @@ pub(crate) fn spot_key(id: &SpotId) -> Key {
     key(text)
 }
 
-/// How many Spots the node has.
+/// How many objects of that space the node has.
 ///
 /// # Errors
 /// Where the RID is so long that there is no key.
-pub(super) fn capacity_key(node: &Rid) -> Result<Key, ArgumentError> {
-    Key::new(format!("capacity/{}", encoded(node.as_bytes())))
+pub(super) fn capacity_key(node: &Rid, space: Space) -> Result<Key, ArgumentError> {
+    let node = encoded(node.as_bytes());
+    Key::new(match space {
+        Space::Spots => format!("capacity/{node}"),
+        Space::Actors => format!("capacity/{node}/a"),
+    })
 }
 
 /// How many of them are of that type.
 ///
 /// # Errors
 /// Where RID and type are so long that there is no key.
-pub(super) fn type_capacity_key(node: &Rid, kind: SpotKind, of_type: &SpotType) -> Result<Key, ArgumentError> {
+pub(super) fn type_capacity_key(node: &Rid, kind: ObjectKind, of_type: &SpotType) -> Result<Key, ArgumentError> {
     let kind = match kind {
-        SpotKind::Entry => 'e',
-        SpotKind::User => 'u',
-        SpotKind::Instance => 'i',
+        ObjectKind::Entry => 'e',
+        ObjectKind::User => 'u',
+        ObjectKind::Instance => 'i',
+        ObjectKind::Actor => 'a',
     };
     let (node, of_type) = (encoded(node.as_bytes()), encoded(of_type.as_str().as_bytes()));
     Key::new(format!("capacity/{node}/{kind}/{of_type}"))
@@ -229,13 +240,15 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_key_of_a_spot_says_how_long_its_id_is() {
+    fn a_key_of_an_object_says_how_long_its_id_is() {
         for len in [1, 9, 10, 99, 100, 109, 255] {
-            let id = SpotId::new("a".repeat(len)).unwrap();
-            assert_eq!(spot_key(&id).as_str(), format!("s:{len}:{id}"));
+            for (space, letter) in [(Space::Spots, 's'), (Space::Actors, 'a')] {
+                let id = space.id("a".repeat(len)).unwrap();
+                assert_eq!(object_key(&id).as_str(), format!("{letter}:{len}:{id}"));
+            }
         }
         let owner = OwnerId::new([0x0b; 16]);
-        let of = spot_key(&SpotId::new("a b").unwrap());
+        let of = object_key(&Space::Spots.id("a b").unwrap());
         assert_eq!(owner.index_key(&of).as_str(), format!("r/{owner}/s:3:a%20b"));
     }
 

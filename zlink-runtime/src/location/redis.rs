@@ -124,9 +124,17 @@ impl RedisBlobStore {
     /// # Errors
     /// As there.
     pub async fn open(address: &str, namespace: &str) -> Result<Self, OpenError> {
+        Self::open_with_timeout(address, namespace, STORE_TIMEOUT).await
+    }
+
+    /// The same with another time for each operation, instead of two seconds.
+    ///
+    /// # Errors
+    /// As [`RedisStore::open`].
+    pub async fn open_with_timeout(address: &str, namespace: &str, timeout: Duration) -> Result<Self, OpenError> {
         check(address, namespace)?;
         Ok(Self {
-            link: Arc::new(Link::open(address, STORE_TIMEOUT).await?),
+            link: Arc::new(Link::open(address, timeout).await?),
             blobs: Arc::new(Blobs::new(namespace)),
         })
     }

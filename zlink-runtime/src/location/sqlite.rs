@@ -68,16 +68,17 @@ impl SqliteStore {
         Self::open_as(path.as_ref(), timeout, Clock::default()).await
     }
 
-    /// The same with another clock than the system's, for tests. Where it goes back, the store's time stands.
+    /// The same with another clock than the system's, too, for tests. Where it goes back, the store's time stands.
     ///
     /// # Errors
     /// As [`SqliteStore::open`].
     #[cfg(feature = "testing")]
     pub async fn open_with_clock(
         path: impl AsRef<Path>,
+        timeout: Duration,
         clock: impl Fn() -> StoreTime + Send + Sync + 'static,
     ) -> Result<Self, OpenError> {
-        Self::open_as(path.as_ref(), STORE_TIMEOUT, Clock::new(clock)).await
+        Self::open_as(path.as_ref(), timeout, Clock::new(clock)).await
     }
 
     async fn open_as(path: &Path, timeout: Duration, clock: Clock) -> Result<Self, OpenError> {
@@ -163,29 +164,30 @@ impl SqliteBlobStore {
     /// # Errors
     /// As [`SqliteStore::open`].
     pub async fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
-        Self::open_as(path.as_ref(), Clock::default()).await
+        Self::open_as(path.as_ref(), STORE_TIMEOUT, Clock::default()).await
     }
 
-    /// The same with another clock than the system's, for tests, as [`SqliteStore::open_with_clock`].
+    /// The same as [`SqliteStore::open_with_clock`].
     ///
     /// # Errors
     /// As [`SqliteStore::open`].
     #[cfg(feature = "testing")]
     pub async fn open_with_clock(
         path: impl AsRef<Path>,
+        timeout: Duration,
         clock: impl Fn() -> StoreTime + Send + Sync + 'static,
     ) -> Result<Self, OpenError> {
-        Self::open_as(path.as_ref(), Clock::new(clock)).await
+        Self::open_as(path.as_ref(), timeout, Clock::new(clock)).await
     }
 
-    async fn open_as(path: &Path, clock: Clock) -> Result<Self, OpenError> {
+    async fn open_as(path: &Path, timeout: Duration, clock: Clock) -> Result<Self, OpenError> {
         let queue = thread::spawn("zlink-store-blobs", path, Kind::Blobs, move |file, jobs| {
             blobs::run(&file, jobs, &clock);
         });
         Ok(Self {
             queue: Arc::new(queue.await?),
             file: path.display().to_string().into(),
-            timeout: STORE_TIMEOUT,
+            timeout,
         })
     }
 

@@ -230,6 +230,13 @@ impl Discovered {
         }
     }
 
+    /// Those that are dialled for it.
+    pub(super) fn dialled(&self) -> Vec<Arc<Intent>> {
+        let peers = self.peers.lock();
+        let dialled = peers.values().filter_map(|peer| peer.dialling.as_ref());
+        dialled.map(|dialling| dialling.intent.clone()).collect()
+    }
+
     /// Dials nobody any more.
     pub(super) fn stop(&self) {
         self.peers.lock().clear();

@@ -245,7 +245,8 @@ async fn settle(
             Next::Seldom
         }
         Err(error) => {
-            intent.failed(PeerState::NotConnected, &error);
+            // A status shows it, which names no endpoint.
+            intent.failed(PeerState::NotConnected, error.without_endpoint());
             if is_news(&error.to_string()) {
                 tracing::info!(target: "zlink::runtime", endpoint = %intent.endpoint, %error, "not reachable yet");
             }

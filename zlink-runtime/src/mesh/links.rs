@@ -165,16 +165,17 @@ impl Links {
         early.into_iter().flatten().for_each(|link| self.0.accept(link));
     }
 
-    /// Adds an intent and begins to dial, unless all has stopped. One for the same endpoint and RID that is there already
-    /// stays, and dials now where it would have waited.
-    pub(crate) fn connect(&self, endpoint: Endpoint, expected: Option<Rid>) {
+    /// Adds an intent and begins to dial; `false` where all has stopped. One for the same endpoint and RID that is there
+    /// already stays, and dials now where it would have waited.
+    pub(crate) fn connect(&self, endpoint: Endpoint, expected: Option<Rid>) -> bool {
         let mut intents = self.0.intents.lock();
         if self.0.stopped.load(Ordering::Acquire) {
-            return;
+            return false;
         }
         let same = |intent: &Intent| intent.endpoint == endpoint && intent.expected == expected;
         if let Some((known, _)) = intents.iter().find(|(intent, _)| same(intent)) {
-            return known.ask();
+            known.ask();
+            return true;
         }
         // A changed expectation is a new intent; the one before must not keep dialling.
         let former = take(&mut intents, &endpoint);
@@ -188,6 +189,7 @@ impl Links {
                 expected.as_ref().is_none_or(|expected| expected == rid)
             });
         }
+        true
     }
 
     /// Releases the intent for that endpoint, and closes the link that it made. Returns whether there was one.
@@ -362,6 +364,11 @@ impl Links {
         }
         self.0.discovered.list(&mut peers);
         peers
+    }
+
+    /// What is dialled because the Location Store names it.
+    pub(crate) fn found(&self) -> Vec<Arc<Intent>> {
+        self.0.discovered.dialled()
     }
 
     /// Admitted links, for status.

@@ -1,16 +1,16 @@
 //! What objects a node can have, as it publishes it. It must not know which it has.
 
-use crate::id::{SpotId, SpotKind, SpotType};
+use crate::id::{ObjectKind, SpotId, SpotType};
 use crate::limit::MAX_WEIGHT;
 use crate::wire;
 
 use super::info::Refusal;
 
-/// What Spots an Object Server can have.
+/// What Spots and Actors an Object Server can have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ObjectServer {
     /// The factories it has, each once.
-    pub(crate) types: Vec<(SpotKind, SpotType)>,
+    pub(crate) types: Vec<(ObjectKind, SpotType)>,
     /// Its share of new objects; 0 takes none.
     pub(crate) placement_weight: u16,
     /// Its Entry Spot, once there is one.
@@ -21,9 +21,10 @@ impl ObjectServer {
     pub(super) fn to_wire(&self) -> wire::ObjectServer {
         let types = self.types.iter().map(|(kind, stable_type)| wire::ObjectType {
             kind: match kind {
-                SpotKind::Entry => wire::SpotKind::Entry,
-                SpotKind::User => wire::SpotKind::User,
-                SpotKind::Instance => wire::SpotKind::Instance,
+                ObjectKind::Entry => wire::SpotKind::Entry,
+                ObjectKind::User => wire::SpotKind::User,
+                ObjectKind::Instance => wire::SpotKind::Instance,
+                ObjectKind::Actor => wire::SpotKind::Actor,
             },
             stable_type: stable_type.as_str().to_owned(),
         });
@@ -43,9 +44,10 @@ impl ObjectServer {
         let mut types = Vec::with_capacity(value.types.len());
         for one in value.types {
             let kind = match one.kind {
-                wire::SpotKind::Entry => SpotKind::Entry,
-                wire::SpotKind::User => SpotKind::User,
-                wire::SpotKind::Instance => SpotKind::Instance,
+                wire::SpotKind::Entry => ObjectKind::Entry,
+                wire::SpotKind::User => ObjectKind::User,
+                wire::SpotKind::Instance => ObjectKind::Instance,
+                wire::SpotKind::Actor => ObjectKind::Actor,
                 // Something newer, which this side asks nobody for.
                 wire::SpotKind::Unspecified | wire::SpotKind::Unknown(_) => continue,
             };

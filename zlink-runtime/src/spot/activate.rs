@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::{Error, ErrorKind};
-use crate::id::{SpotKind, SpotType};
+use crate::id::{ObjectKind, SpotType};
 use crate::limit::{ACTIVATION_TIME, BLOB_BYTES};
 use crate::location::{OperationId, SpotRecord};
 use crate::message::codec;
@@ -31,7 +31,7 @@ impl Inner {
 
     /// The same, with the table in hand: nothing comes between this and what else is done to it.
     pub(super) fn activate_in(self: &Arc<Self>, table: &mut Table, incoming: Incoming) {
-        let there = table.get(incoming.id.as_str()).cloned();
+        let there = table.get(&incoming.id).cloned();
         let anew = match &there {
             Some(there) => self.enqueue(there, incoming),
             None => Some(incoming),
@@ -60,7 +60,7 @@ impl Inner {
         let build: BoxFuture<'static, ()> = Box::pin(async move {
             match spots.build(&making, cause).await {
                 Outcome::Ready(record, _, losses) => spots.opened(&making, &record, losses),
-                Outcome::Lost(record) => spots.lost(&making, record),
+                Outcome::Lost(record) => spots.lost(&making, *record),
                 Outcome::Rejected(_) | Outcome::Over(_) => {
                     let text = "an Instance Spot is neither rejected nor asked for";
                     spots.gave_up(&making, Error::not_executed(ErrorKind::InternalFailure, text));
@@ -108,7 +108,7 @@ impl Inner {
             );
         };
         check_new(&incoming.id)?;
-        match home.factory(SpotKind::Instance, &stable_type) {
+        match home.factory(ObjectKind::Instance, &stable_type) {
             Some(_) if !self.takes_new_work() => refuse(ErrorKind::Unavailable, "this node takes no new Spots now"),
             Some(factory) => Ok((home.clone(), factory.clone(), operation)),
             None => {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use crate::channel::{AnyFilter, CorrelationId, FilterContext, HandlerScope, Outbound, Stop, Told, filtered};
 use crate::execution::YieldTurn;
-use crate::id::{MeshName, PacketName, SpotId};
+use crate::id::{ActorId, MeshName, PacketName, SpotId};
 use crate::message::codec::Message;
 use crate::message::metadata::MetadataView;
 
@@ -51,7 +51,11 @@ impl Told for Seen<'_> {
     }
 
     fn spot(&self) -> Option<&SpotId> {
-        Some(&self.core.object.id)
+        self.core.object.id.spot()
+    }
+
+    fn actor(&self) -> Option<&ActorId> {
+        self.core.object.id.actor()
     }
 
     fn packet_name(&self) -> &PacketName {

@@ -3,44 +3,33 @@
 //! A call is a value whose options chain and whose `.await` submits it. It must not know how a Spot is made or found.
 
 use std::fmt;
-use std::marker::PhantomData;
 use std::sync::Weak;
 use std::time::Duration;
 
 use crate::channel::{
-    Adjust, Caller, Intent, Method, Outbound, RequestCall, RequestFuture, SendCall, SpotWay, is_running, no_role,
+    Adjust, Caller, Intent, Method, Outbound, RequestCall, RequestFuture, SendCall, SpotWay, is_running,
 };
-use crate::clock;
 use crate::error::{ArgumentError, CallError, Error, ErrorKind};
 use crate::execution::Yields;
-use crate::id::{ChannelName, MeshName, SpotId, SpotKind, SpotRef, SpotType, Topic};
+use crate::id::{ChannelName, MeshName, ObjectId, ObjectKind, ObjectRef, SpotId, SpotRef, SpotType, Topic};
 use crate::message::codec::{self, Message};
 use crate::message::metadata::{Key, Metadata};
 use crate::transport::BoxFuture;
 
-use super::create::Asking;
+use super::create::Creation;
+use super::managing::{Creating, Route, bad_id, managing};
 use super::publish::publish;
-use super::spots::Inner;
 use super::value::{Payload, SpotCreated};
 
 /// The way to the Spots of one type, from one caller. Clones are cheap.
 #[derive(Clone, Debug)]
-pub struct SpotRoute {
-    outbound: Outbound,
-    /// Alive as long as the turn of the caller, where that is a handler.
-    turn: Option<Weak<()>>,
-    stable_type: SpotType,
-}
+pub struct SpotRoute(Route);
 
 impl SpotRoute {
     /// The route of `caller` to Spots of that type. Where its process has no object role, each call says so.
     #[must_use]
     pub fn new(caller: &impl Caller, stable_type: SpotType) -> Self {
-        Self {
-            outbound: caller.outbound().clone(),
-            turn: caller.running(),
-            stable_type,
-        }
+        Self(Route::new(caller, ObjectKind::User, stable_type))
     }
 
     /// The Spot of that ID, whatever it is and wherever. An ID that is none is an error of each call.
@@ -51,39 +40,50 @@ impl SpotRoute {
             Err(error) => (SpotId::from_static("-"), Some(bad_id(&error))),
         };
         SpotClient {
-            way: SpotWay::new(self, id),
+            way: self.0.way(ObjectId::Spot(id)),
             bad,
-            stable_type: self.stable_type.clone(),
+            stable_type: self.0.stable_type.clone(),
         }
     }
 
     /// Creates a User Spot with a new ID.
     pub fn create<Q: Payload, R: Payload>(&self, request: Q) -> CreateCall<Q, R> {
-        CreateCall::new(self, None, request)
+        CreateCall(self.0.create(None, true, request))
     }
 
     /// The User Spot of that ID; it is created where it is not there.
     pub fn get_or_create<Q: Payload, R: Payload>(&self, id: impl AsRef<str>, request: Q) -> CreateCall<Q, R> {
-        CreateCall::new(self, Some(SpotId::new(id).map_err(|error| bad_id(&error))), request)
+        CreateCall(self.0.create(Some(SpotId::new(id).map(ObjectId::Spot)), false, request))
     }
 
     /// The Spot of that ID, if there is one. It finds, and makes nothing.
     pub fn find(&self, id: impl AsRef<str>) -> FindCall {
         let id = SpotId::new(id).map_err(|error| bad_id(&error));
-        FindCall(self.manage(move |asking| Box::pin(async move { asking.find(&id?).await })))
+        FindCall(self.0.manage(move |asking| {
+            Box::pin(async move {
+                let found = asking.find(&ObjectId::Spot(id?)).await?;
+                found.map(spot_ref).transpose()
+            })
+        }))
     }
 
     /// Closes that incarnation of a User Spot. `false` where it is not there any more.
     pub fn close(&self, spot: &SpotRef) -> CloseCall {
-        let spot = spot.clone();
-        CloseCall(self.manage(move |asking| Box::pin(async move { asking.close(&spot).await })))
+        let spot = spot.clone().into();
+        CloseCall(
+            self.0
+                .manage(move |asking| Box::pin(async move { asking.close(&spot).await })),
+        )
     }
 
     /// Frees the ID of that incarnation of a Spot, whose host is dead: it waits until that is proved, about twenty seconds
     /// after the host's end. `false` where it is not there any more.
     pub fn release(&self, spot: &SpotRef) -> ReleaseCall {
-        let spot = spot.clone();
-        ReleaseCall(self.manage(move |asking| Box::pin(async move { asking.release(&spot).await })))
+        let spot = spot.clone().into();
+        ReleaseCall(
+            self.0
+                .manage(move |asking| Box::pin(async move { asking.release(&spot).await })),
+        )
     }
 
     /// Publishes to the Spots of all nodes that serve `channel`, as far as they subscribe to that topic and packet.
@@ -95,8 +95,8 @@ impl SpotRoute {
         message: M,
     ) -> PublishCall<M> {
         PublishCall {
-            outbound: self.outbound.clone(),
-            turn: self.turn.clone(),
+            outbound: self.0.outbound.clone(),
+            turn: self.0.turn.clone(),
             channel: ChannelName::from_static(channel),
             topic: Topic::from_static(topic),
             packet,
@@ -105,38 +105,29 @@ impl SpotRoute {
             message,
         }
     }
-
-    fn manage<T, F>(&self, work: F) -> Managing<T>
-    where
-        F: FnOnce(Asking) -> BoxFuture<'static, Result<T, CallError>> + Send + 'static,
-    {
-        Managing {
-            route: self.clone(),
-            timeout: None,
-            refused: None,
-            work: Box::new(work),
-        }
-    }
 }
 
 impl crate::channel::caller::Caller for SpotRoute {
     fn outbound(&self) -> &Outbound {
-        &self.outbound
+        &self.0.outbound
     }
 
     fn running(&self) -> Option<Weak<()>> {
-        self.turn.clone()
+        self.0.turn.clone()
     }
 }
 
 impl Caller for SpotRoute {}
 
-fn bad_id(error: &crate::id::InvalidId) -> ArgumentError {
-    ArgumentError::new("id", error.to_string())
-}
-
-fn twice(option: &str) -> CallError {
-    Error::not_executed(ErrorKind::InvalidOperation, format!("{option} is set twice")).into()
+/// A manager of Spots is asked for Spots.
+fn spot_ref(object: ObjectRef) -> Result<SpotRef, CallError> {
+    match object {
+        ObjectRef::Spot(spot) => Ok(spot),
+        ObjectRef::Actor(actor) => {
+            let text = format!("{} is an Actor", actor.id);
+            Err(Error::unknown(ErrorKind::InternalFailure, text).into())
+        }
+    }
 }
 
 /// One Spot, to be called by its ID. Clones are cheap.
@@ -330,97 +321,6 @@ where
     type Reply = R;
 }
 
-/// What the calls of a manager have in common.
-struct Managing<T> {
-    route: SpotRoute,
-    timeout: Option<Duration>,
-    refused: Option<CallError>,
-    work: Box<dyn FnOnce(Asking) -> BoxFuture<'static, Result<T, CallError>> + Send>,
-}
-
-impl<T: Send + 'static> Managing<T> {
-    fn refuse(&mut self, error: impl Into<CallError>) {
-        self.refused.get_or_insert(error.into());
-    }
-
-    fn timeout(&mut self, timeout: Duration) {
-        match clock::timeout("timeout", timeout) {
-            Ok(_) if self.timeout.is_some() => self.refuse(twice("timeout")),
-            Ok(timeout) => self.timeout = Some(timeout),
-            Err(error) => self.refuse(error),
-        }
-    }
-
-    fn run(self) -> BoxFuture<'static, Result<T, CallError>> {
-        Box::pin(async move {
-            if let Some(refused) = self.refused {
-                return Err(refused);
-            }
-            let SpotRoute {
-                outbound,
-                turn,
-                stable_type,
-            } = self.route;
-            let in_turn = is_running(turn.as_ref());
-            outbound.takes(in_turn)?;
-            let spots = outbound.objects_as::<Inner>().ok_or_else(no_role)?;
-            let deadline = clock::now() + self.timeout.unwrap_or(outbound.request_timeout());
-            let asking = Asking::new(spots, turn, stable_type, deadline);
-            let submitted = asking.submitted();
-            let mut work = (self.work)(asking);
-            let stopped = || submitted.error(ErrorKind::ShuttingDown, Outbound::shutting_down().message());
-            tokio::select! {
-                biased;
-                () = outbound.refuses(in_turn) => return Err(stopped().into()),
-                ended = &mut work => return ended,
-                () = tokio::time::sleep_until(deadline) => {}
-            }
-            if !submitted.asks() {
-                let text = "the operation did not end in time";
-                return Err(submitted.error(ErrorKind::DeadlineExceeded, text).into());
-            }
-            // A node is being asked, and the deadline is that request's own.
-            tokio::select! {
-                biased;
-                () = outbound.refuses(in_turn) => Err(stopped().into()),
-                ended = work => ended,
-            }
-        })
-    }
-}
-
-macro_rules! managing {
-    ($(#[$doc:meta])* $name:ident => $output:ty) => {
-        $(#[$doc])*
-        #[must_use = "a call does nothing until it is awaited"]
-        pub struct $name(Managing<$output>);
-
-        impl $name {
-            /// How long the whole call may take: 1 ms to `i32::MAX` ms, rounded up to whole milliseconds. As the host
-            /// says for requests where it is not set.
-            pub fn timeout(mut self, timeout: Duration) -> Self {
-                self.0.timeout(timeout);
-                self
-            }
-        }
-
-        impl IntoFuture for $name {
-            type Output = Result<$output, CallError>;
-            type IntoFuture = BoxFuture<'static, Result<$output, CallError>>;
-
-            fn into_future(self) -> Self::IntoFuture {
-                self.0.run()
-            }
-        }
-
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, concat!(stringify!($name), "({})"), self.0.route.stable_type)
-            }
-        }
-    };
-}
-
 managing! {
     /// Asks where a Spot is.
     ///
@@ -453,49 +353,19 @@ managing! {
 /// type, `CapacityExceeded` where none has room, `InternalFailure` where the factory fails, `Unavailable`,
 /// `DeadlineExceeded`. `InvalidOperation` where an option is set twice, or the ID has the form of an Entry Spot's.
 #[must_use = "a call does nothing until it is awaited"]
-pub struct CreateCall<Q, R> {
-    managing: Managing<SpotCreated<Vec<u8>>>,
-    mesh: bool,
-    reply: PhantomData<fn(Q) -> R>,
-}
+pub struct CreateCall<Q, R>(Creating<Q, R>);
 
 impl<Q: Payload, R: Payload> CreateCall<Q, R> {
-    fn new(route: &SpotRoute, id: Option<Result<SpotId, ArgumentError>>, request: Q) -> Self {
-        let managing = route.manage(move |asking| {
-            Box::pin(async move {
-                let id = id.transpose()?;
-                let request = request.to_bytes();
-                let request = request.map_err(|error| ArgumentError::new("request", error.to_string()))?;
-                asking.create(id, request).await
-            })
-        });
-        Self {
-            managing,
-            mesh: false,
-            reply: PhantomData,
-        }
-    }
-
     /// In which mesh it is made, where this process has an object role in several. One that is there stays where it is.
     pub fn in_mesh(mut self, name: impl AsRef<str>) -> Self {
-        if std::mem::replace(&mut self.mesh, true) {
-            self.managing.refuse(twice("in_mesh"));
-            return self;
-        }
-        match MeshName::new(name) {
-            Ok(name) => {
-                let work = self.managing.work;
-                self.managing.work = Box::new(move |asking| work(asking.in_mesh(name)));
-            }
-            Err(error) => self.managing.refuse(ArgumentError::new("in_mesh", error.to_string())),
-        }
+        self.0.in_mesh(name);
         self
     }
 
     /// How long the whole call may take: 1 ms to `i32::MAX` ms, rounded up to whole milliseconds. As the host says for
     /// requests where it is not set.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.managing.timeout(timeout);
+        self.0.timeout(timeout);
         self
     }
 }
@@ -505,26 +375,19 @@ impl<Q: Payload, R: Payload> IntoFuture for CreateCall<Q, R> {
     type IntoFuture = BoxFuture<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let running = self.managing.run();
         Box::pin(async move {
-            let decode = |reply: Vec<u8>| {
-                R::from_bytes(&reply).map_err(|error| {
-                    let text = format!("the reply is not what the factory promises: {error}");
-                    CallError::from(Error::unknown(ErrorKind::ProtocolError, text))
-                })
-            };
-            Ok(match running.await? {
-                SpotCreated::Existing(spot) => SpotCreated::Existing(spot),
-                SpotCreated::Created(spot, reply) => SpotCreated::Created(spot, decode(reply)?),
-                SpotCreated::Rejected(reply) => SpotCreated::Rejected(decode(reply)?),
+            Ok(match self.0.run().await? {
+                Creation::Existing(spot) => SpotCreated::Existing(spot_ref(spot)?),
+                Creation::Created(spot, reply) => SpotCreated::Created(spot_ref(spot)?, reply),
+                Creation::Rejected(reply) => SpotCreated::Rejected(reply),
             })
         })
     }
 }
 
-impl<Q, R> fmt::Debug for CreateCall<Q, R> {
+impl<Q, R: Payload> fmt::Debug for CreateCall<Q, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "CreateCall({})", self.managing.route.stable_type)
+        write!(f, "CreateCall({})", self.0.stable_type())
     }
 }
 
@@ -588,18 +451,5 @@ impl<M: Message> IntoFuture for PublishCall<M> {
 impl<M> fmt::Debug for PublishCall<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "PublishCall({} {})", self.channel, self.packet)
-    }
-}
-
-/// The kinds that a manager looks for.
-pub(super) const fn is_managed(kind: SpotKind) -> bool {
-    matches!(kind, SpotKind::User | SpotKind::Instance)
-}
-
-impl<T> fmt::Debug for Managing<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Managing")
-            .field("route", &self.route)
-            .finish_non_exhaustive()
     }
 }

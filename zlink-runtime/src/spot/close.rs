@@ -5,11 +5,12 @@ use std::sync::{Arc, Weak};
 use std::task::Poll;
 use std::time::Duration;
 
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::clock;
 use crate::error::ErrorKind;
-use crate::id::{SpotId, SpotKind};
+use crate::id::{ObjectId, ObjectKind};
 use crate::limit::{CLOSING_TIME, EVICTION_SCAN};
 use crate::location::{Removal, SpotRecord};
 
@@ -119,7 +120,7 @@ impl Inner {
 
     /// Closes Instance Spots that have had nothing to do for long, a few at a time, for ever.
     pub(super) async fn evict(spots: Weak<Self>) {
-        let mut from: Option<SpotId> = None;
+        let mut from: Option<ObjectId> = None;
         loop {
             let pause = match spots.upgrade() {
                 None => return,
@@ -129,15 +130,15 @@ impl Inner {
         }
     }
 
-    fn evict_some(self: &Arc<Self>, from: &mut Option<SpotId>) -> Duration {
+    fn evict_some(self: &Arc<Self>, from: &mut Option<ObjectId>) -> Duration {
         let shortest = self.homes.iter().filter_map(|home| home.idle_timeout).min();
         let Some(shortest) = shortest else {
             return Duration::from_secs(60);
         };
         let mut candidates: Vec<_> = {
             let table = self.table.lock();
-            let after = |id: &SpotId| from.as_ref().is_none_or(|from| id > from);
-            table.iter().filter(|object| after(&object.id)).cloned().collect()
+            let after = |id: &ObjectId| from.as_ref().is_none_or(|from| id > from);
+            table.spots().filter(|object| after(&object.id)).cloned().collect()
         };
         candidates.sort_unstable_by(|one, other| one.id.cmp(&other.id));
         let all = candidates.len() <= EVICTION_SCAN;
@@ -152,7 +153,7 @@ impl Inner {
             let Some(limit) = object.home.idle_timeout else {
                 continue;
             };
-            let is_instance = object.factory.parts().kind == SpotKind::Instance;
+            let is_instance = object.factory.parts().kind == ObjectKind::Instance;
             let idle = object
                 .idle_since()
                 .is_some_and(|since| now.saturating_duration_since(since) > limit);
@@ -181,27 +182,45 @@ impl Spots {
     pub(crate) async fn close(&self, deadline: Instant) -> (usize, usize) {
         self.seal();
         let (mut unfinished, mut failed) = (0, 0);
-        let mut closing = tokio::task::JoinSet::new();
-        for object in self.all() {
-            let spots = self.0.clone();
-            match object.phase() {
-                Phase::Closing => closing.spawn_on(
-                    spots.finish_close(object, CloseReason::HostShutdown, Some(deadline)),
-                    &self.0.runtime,
-                ),
-                Phase::Forwarding => closing.spawn_on(spots.finish_forwarding(object, deadline), &self.0.runtime),
-                Phase::Creating | Phase::Ready | Phase::Ended => continue,
+        let mut count = |closed| match closed {
+            Ok(Closed::Late(jobs)) => unfinished += jobs,
+            Ok(Closed::Failed) => failed += 1,
+            Ok(Closed::Well) | Err(_) => {}
+        };
+        // A Spot that has members ends after them.
+        let (entries, others): (Vec<_>, Vec<_>) = self.all().into_iter().partition(Object::is_entry);
+        let (mut actors, mut spots) = (JoinSet::new(), JoinSet::new());
+        for object in others {
+            let to = if object.spot().is_some() {
+                &mut actors
+            } else {
+                &mut spots
             };
+            self.finish(object, deadline, to);
         }
-        while let Some(closed) = closing.join_next().await {
-            match closed {
-                Ok(Closed::Late(jobs)) => unfinished += jobs,
-                Ok(Closed::Failed) => failed += 1,
-                Ok(Closed::Well) | Err(_) => {}
-            }
+        while let Some(closed) = actors.join_next().await {
+            count(closed);
+        }
+        for entry in entries {
+            self.finish(entry, deadline, &mut spots);
+        }
+        while let Some(closed) = spots.join_next().await {
+            count(closed);
         }
         self.0.end_tasks();
         (unfinished, failed)
+    }
+
+    fn finish(&self, object: Arc<Object>, deadline: Instant, to: &mut JoinSet<Closed>) {
+        let spots = self.0.clone();
+        match object.phase() {
+            Phase::Closing => to.spawn_on(
+                spots.finish_close(object, CloseReason::HostShutdown, Some(deadline)),
+                &self.0.runtime,
+            ),
+            Phase::Forwarding => to.spawn_on(spots.finish_forwarding(object, deadline), &self.0.runtime),
+            Phase::Creating | Phase::Ready | Phase::Ended => return,
+        };
     }
 
     fn all(&self) -> Vec<Arc<Object>> {

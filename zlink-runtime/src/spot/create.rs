@@ -11,25 +11,35 @@ use tokio::time::Instant;
 use crate::channel::control;
 use crate::clock;
 use crate::error::{CallError, Error, ErrorKind, Execution};
-use crate::id::{MeshName, ObjectGeneration, Rid, SpotId, SpotKind, SpotRef, SpotType};
+use crate::id::{MeshName, ObjectGeneration, ObjectId, ObjectKind, ObjectRef, Rid, Space, SpotType};
 use crate::limit::CREATE_BYTES;
 use crate::location::{Ended, OperationId, Removal, Resolved, SpotRecord};
 use crate::wire::{self, RecordKind, SpotOutcome};
 
-use super::call::is_managed;
 use super::find::{check_new, failed, unavailable};
 use super::manage::ended_before;
 use super::spots::{Home, Inner};
-use super::value::SpotCreated;
 
 /// Between two looks at a Spot that somebody else makes or closes: from, to.
 const LOOK: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(200));
 
-/// Somebody who asks for a Spot, with one deadline for all of it.
-pub(super) struct Asking {
+/// How a creation ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Creation<R> {
+    /// It was there already, and nothing was made.
+    Existing(ObjectRef),
+    Created(ObjectRef, R),
+    /// Whoever admits it refused. There is none.
+    Rejected(R),
+}
+
+/// Somebody who asks for an object, with one deadline for all of it.
+pub(crate) struct Asking {
     spots: Arc<Inner>,
     /// Alive as long as the turn of the caller, where that is a handler.
     turn: Option<Weak<()>>,
+    /// Of those that can be created: User Spots, or Actors.
+    kind: ObjectKind,
     stable_type: SpotType,
     mesh: Option<MeshName>,
     deadline: Instant,
@@ -90,7 +100,7 @@ impl Tried {
 
 /// What came of asking a node.
 enum Asked {
-    Answered(SpotCreated<Vec<u8>>),
+    Answered(Creation<Vec<u8>>),
     /// It does not take it, and says so: another may.
     Elsewhere,
     /// Nothing is known yet.
@@ -98,10 +108,16 @@ enum Asked {
 }
 
 impl Asking {
-    pub(super) fn new(spots: Arc<Inner>, turn: Option<Weak<()>>, stable_type: SpotType, deadline: Instant) -> Self {
+    pub(super) fn new(
+        spots: Arc<Inner>,
+        turn: Option<Weak<()>>,
+        (kind, stable_type): (ObjectKind, SpotType),
+        deadline: Instant,
+    ) -> Self {
         Self {
             spots,
             turn,
+            kind,
             stable_type,
             mesh: None,
             deadline,
@@ -118,15 +134,29 @@ impl Asking {
         self.submitted.clone()
     }
 
-    fn check_type(&self, record: &SpotRecord, is_right: impl Fn(SpotKind) -> bool) -> Result<(), CallError> {
+    /// What people call what is asked for.
+    fn noun(&self) -> &'static str {
+        self.kind.space().noun()
+    }
+
+    /// Refuses what is not of the type that is asked for, or not of a kind that `is_right`.
+    fn check_type(&self, record: &SpotRecord, is_right: impl Fn(ObjectKind) -> bool) -> Result<(), CallError> {
         if is_right(record.kind) && record.stable_type == self.stable_type {
             return Ok(());
         }
-        let text = format!("{:?} is a Spot of the type {}", record.id.as_str(), record.stable_type);
+        let (id, noun) = (record.id.as_str(), record.id.space().noun());
+        let text = format!("{id:?} is a {noun} of the type {}", record.stable_type);
         refused(ErrorKind::TypeMismatch, text)
     }
 
-    pub(super) async fn find(self, id: &SpotId) -> Result<Option<SpotRef>, CallError> {
+    /// The same of what is created, which has one kind.
+    fn check(&self, record: &SpotRecord) -> Result<(), CallError> {
+        self.check_type(record, |kind| kind == self.kind)
+    }
+
+    pub(crate) async fn find(self, id: &ObjectId) -> Result<Option<ObjectRef>, CallError> {
+        // An Instance Spot, which nobody creates, is found, too.
+        let is_managed = |kind| kind == self.kind || kind == ObjectKind::Instance;
         let losses = self.spots.losses();
         match self.spots.authority.resolve(id).await {
             Resolved::Ready(record) => {
@@ -146,15 +176,23 @@ impl Asking {
 
     /// Creates it; without an ID, under a new one. Who was asked and did not answer may have begun it, and may have ended:
     /// it is the same operation that others are asked for then, so it happens once, and its answer is read where it stands.
-    pub(super) async fn create(self, id: Option<SpotId>, request: Vec<u8>) -> Result<SpotCreated<Vec<u8>>, CallError> {
+    pub(super) async fn create(
+        self,
+        id: Option<ObjectId>,
+        exclusive: bool,
+        request: Vec<u8>,
+    ) -> Result<Creation<Vec<u8>>, CallError> {
         if request.len() > CREATE_BYTES {
             let text = format!("needs {} bytes; a create carries at most {CREATE_BYTES}", request.len());
             return Err(crate::error::ArgumentError::new("request", text).into());
         }
-        let (home, exclusive) = (self.spots.home_for(self.mesh.as_ref())?.clone(), id.is_none());
+        let home = self.spots.home_for(self.mesh.as_ref())?.clone();
         let id = match id {
             Some(id) => id,
-            None => SpotId::new(self.spots.random.uuid().hyphenated().to_string())
+            None => self
+                .kind
+                .space()
+                .id(self.spots.random.uuid().hyphenated().to_string())
                 .map_err(|error| Error::not_executed(ErrorKind::InternalFailure, error.to_string()))?,
         };
         check_new(&id)?;
@@ -167,28 +205,28 @@ impl Asking {
         let mut pause = LOOK.0;
         loop {
             if clock::now() >= self.deadline {
-                let text = "the Spot was not made in time";
-                return Err(self.submitted.error(ErrorKind::DeadlineExceeded, text).into());
+                let text = format!("the {} was not made in time", self.noun());
+                return Err(self.submitted.error(ErrorKind::DeadlineExceeded, &text).into());
             }
             let losses = self.spots.losses();
             match self.spots.authority.resolve(&id).await {
                 Resolved::Ready(record) => {
-                    self.check_type(&record, |kind| kind == SpotKind::User)?;
+                    self.check(&record)?;
                     self.spots.remember(&record, losses);
                     if record.operation == operation {
                         // Its answer came into the store with it.
                         if let Some(ended) = self.has_ended(&operation).await {
                             return self
                                 .created(&id, ended_before(ended)?)
-                                .map(|created| created.unwrap_or_else(|| SpotCreated::Existing(record.reference())));
+                                .map(|created| created.unwrap_or_else(|| Creation::Existing(record.reference())));
                         }
                     } else if exclusive {
-                        return refused(ErrorKind::AlreadyExists, format!("there is a Spot {:?}", id.as_str()));
+                        return refused(ErrorKind::AlreadyExists, format!("there is a {id:?}"));
                     } else {
-                        return Ok(SpotCreated::Existing(record.reference()));
+                        return Ok(Creation::Existing(record.reference()));
                     }
                 }
-                Resolved::Creating(record) => self.check_type(&record, |kind| kind == SpotKind::User)?,
+                Resolved::Creating(record) => self.check(&record)?,
                 Resolved::Unavailable(record) => {
                     // Its owner is dead, or fenced off: proved dead, its ID is free.
                     match self.spots.release(&record.reference()).await {
@@ -215,7 +253,7 @@ impl Asking {
     async fn ask_somebody(
         &self,
         home: &Arc<Home>,
-        id: &SpotId,
+        id: &ObjectId,
         operation: &OperationId,
         request: &[u8],
         tried: &mut Tried,
@@ -230,10 +268,7 @@ impl Asking {
                 Err(_) => return Ok(Asked::Later),
             }
         }
-        let place = match self
-            .spots
-            .place(home, SpotKind::User, &self.stable_type, &tried.refused_by)
-        {
+        let place = match self.spots.place(home, self.kind, &self.stable_type, &tried.refused_by) {
             Ok(place) => place,
             // It may come back.
             Err(_) if tried.lost.as_ref().is_some_and(|node| home.links.expects(node)) => return Ok(Asked::Later),
@@ -249,7 +284,11 @@ impl Asking {
             operation: operation.id.to_vec(),
             request: request.to_vec(),
         };
-        let asking = self.ask::<_, wire::SpotCreated>(&home.mesh, &place.rid, RecordKind::SpotCreate, question);
+        let record = match self.kind.space() {
+            Space::Spots => RecordKind::SpotCreate,
+            Space::Actors => RecordKind::ActorCreate,
+        };
+        let asking = self.ask::<_, wire::SpotCreated>(&home.mesh, &place.rid, record, question);
         match asking.await {
             // Somebody else was first, where it says nothing.
             Ok(answer) => Ok(self.created(id, answer)?.map_or(Asked::Later, Asked::Answered)),
@@ -275,24 +314,24 @@ impl Asking {
         self.spots.authority.ended(operation).await.ok().flatten()
     }
 
-    fn created(&self, id: &SpotId, answer: wire::SpotCreated) -> Result<Option<SpotCreated<Vec<u8>>>, CallError> {
+    fn created(&self, id: &ObjectId, answer: wire::SpotCreated) -> Result<Option<Creation<Vec<u8>>>, CallError> {
         let reference = || {
-            Some(SpotRef {
-                id: id.clone(),
-                generation: ObjectGeneration::new(answer.generation)?,
-                mesh: MeshName::new(&answer.mesh).ok()?,
-                node: Rid::new(&answer.node).ok()?,
-            })
+            Some(ObjectRef::new(
+                id.clone(),
+                ObjectGeneration::new(answer.generation)?,
+                MeshName::new(&answer.mesh).ok()?,
+                Rid::new(&answer.node).ok()?,
+            ))
         };
         let bad = || Error::unknown(ErrorKind::ProtocolError, "the answer to a create cannot be used");
         match answer.outcome {
             SpotOutcome::Unspecified => Ok(None),
             SpotOutcome::Created => {
                 let spot = reference().ok_or_else(bad)?;
-                Ok(Some(SpotCreated::Created(spot, answer.reply)))
+                Ok(Some(Creation::Created(spot, answer.reply)))
             }
-            SpotOutcome::Existing => Ok(Some(SpotCreated::Existing(reference().ok_or_else(bad)?))),
-            SpotOutcome::Rejected => Ok(Some(SpotCreated::Rejected(answer.reply))),
+            SpotOutcome::Existing => Ok(Some(Creation::Existing(reference().ok_or_else(bad)?))),
+            SpotOutcome::Rejected => Ok(Some(Creation::Rejected(answer.reply))),
             SpotOutcome::Unknown(_) => Err(bad().into()),
         }
     }
@@ -316,18 +355,18 @@ impl Asking {
         answer
     }
 
-    pub(super) async fn close(self, spot: &SpotRef) -> Result<bool, CallError> {
-        let record = match self.spots.authority.resolve(&spot.id).await {
+    pub(crate) async fn close(self, spot: &ObjectRef) -> Result<bool, CallError> {
+        let record = match self.spots.authority.resolve(&spot.id()).await {
             Resolved::Missing => return Ok(false),
             Resolved::Failed(error) => return Err(failed(&error).into()),
             Resolved::Ready(record) | Resolved::Creating(record) | Resolved::Unavailable(record)
-                if record.generation != spot.generation =>
+                if record.generation != spot.generation() =>
             {
                 return Err(stale().into());
             }
             Resolved::Creating(_) => return Ok(false),
             Resolved::Unavailable(record) => {
-                self.check_type(&record, |kind| kind == SpotKind::User)?;
+                self.check(&record)?;
                 return match self.spots.release(spot).await {
                     Ok(Removal::Removed) => Ok(true),
                     Ok(Removal::Missing) => Ok(false),
@@ -338,32 +377,34 @@ impl Asking {
             }
             Resolved::Ready(record) => record,
         };
-        self.check_type(&record, |kind| kind == SpotKind::User)?;
+        self.check(&record)?;
+        let kind = match self.kind.space() {
+            Space::Spots => RecordKind::SpotClose,
+            Space::Actors => RecordKind::ActorDestroy,
+        };
         let question = wire::SpotClose {
             id: record.id.as_str().to_owned(),
             generation: record.generation.get(),
             target_lifecycle: record.lifecycle.to_wire(),
         };
-        let answer: wire::SpotClosed = self
-            .ask(&record.mesh, &record.node, RecordKind::SpotClose, question)
-            .await?;
-        self.spots.is_misled(&spot.id, record.version.get());
+        let answer: wire::SpotClosed = self.ask(&record.mesh, &record.node, kind, question).await?;
+        self.spots.is_misled(&record.id, record.version.get());
         Ok(answer.closed)
     }
 
-    pub(super) async fn release(self, spot: &SpotRef) -> Result<bool, CallError> {
+    pub(crate) async fn release(self, spot: &ObjectRef) -> Result<bool, CallError> {
         // What is not known to have been written when its time is up may be written later.
         self.submitted.0.asked.store(true, Ordering::Relaxed);
         match self.spots.release(spot).await {
             Ok(Removal::Removed) => {
-                self.spots.is_misled(&spot.id, u64::MAX);
+                self.spots.is_misled(&spot.id(), u64::MAX);
                 Ok(true)
             }
             Ok(Removal::Missing) => Ok(false),
             Ok(Removal::Other(_)) => Err(stale().into()),
             Ok(Removal::OwnerAlive) => refused(
                 ErrorKind::InvalidOperation,
-                "the host of the Spot lives; close it instead".to_owned(),
+                format!("the host of the {} lives; it can be ended instead", self.noun()),
             ),
             Err(error) => Err(failed(&error).into()),
         }
@@ -373,7 +414,7 @@ impl Asking {
 fn stale() -> Error {
     Error::not_executed(
         ErrorKind::InvalidOperation,
-        "the reference is of another incarnation of the Spot than there is now",
+        "the reference is of another incarnation than there is now",
     )
 }
 

@@ -15,12 +15,12 @@ use crate::channel::{
 };
 use crate::error::{Error, ErrorKind};
 use crate::execution::{Rejected, may_wait_for};
-use crate::id::{MeshName, Rid, SpotId, SpotKind};
+use crate::id::{MeshName, ObjectId, ObjectKind, Rid, Space};
 use crate::location::Resolved;
 use crate::message::codec;
 use crate::permit::Permit;
 use crate::transport::BoxFuture;
-use crate::wire::{OperationName, SpotActivation, SpotCall};
+use crate::wire::{ObjectCall, OperationName, SpotActivation};
 
 use super::dispatch::Dispatch;
 use super::find::failed;
@@ -50,14 +50,14 @@ impl Objects for Inner {
         self.here_for(asked)
     }
 
-    fn misled(&self, id: &SpotId, lead: Lead) {
+    fn misled(&self, id: &ObjectId, lead: Lead) {
         match lead {
             Lead::Record(version) => self.is_misled(id, version),
-            Lead::FirstMessage(number) => self.activating.lock().forget(id, number),
+            Lead::FirstMessage(number) => self.finds.lock().activating.forget(id, number),
         }
     }
 
-    fn may_wait_for(&self, id: &SpotId) -> Result<(), Error> {
+    fn may_wait_for(&self, id: &ObjectId) -> Result<(), Error> {
         match self.object(id) {
             Some(object) => may_wait_for(object.lane()),
             None => Ok(()),
@@ -105,10 +105,10 @@ pub(super) struct Incoming {
     pub(super) mesh: MeshName,
     /// The node that sent it.
     pub(super) source: Rid,
-    pub(super) id: SpotId,
+    pub(super) id: ObjectId,
     pub(super) packet: String,
     pub(super) record: Bytes,
-    pub(super) spot: SpotCall,
+    pub(super) spot: ObjectCall,
     pub(super) reply: Option<ReplyTo>,
     pub(super) permit: Permit,
     pub(super) deadline: Option<Instant>,
@@ -124,16 +124,16 @@ impl Incoming {
 
     /// Whether it may not, and comes behind one that its sender sent here to make the Spot.
     pub(super) fn follows(&self) -> bool {
-        !self.activates() && self.spot.lease == 0
+        !self.activates() && self.spot.lease == 0 && self.spot.space == Space::Spots
     }
 
     fn is_gone(&self) -> Error {
-        let text = format!("there is no Spot {:?} any more", self.id.as_str());
+        let text = format!("there is no {:?} any more", self.id);
         Error::not_executed(ErrorKind::NotFound, text)
     }
 
     fn is_elsewhere(&self) -> Error {
-        let text = format!("this host does not have the Spot {:?}", self.id.as_str());
+        let text = format!("this host does not have the {:?}", self.id);
         Error::not_executed(ErrorKind::Unavailable, text)
     }
 }
@@ -144,7 +144,7 @@ fn text<'a>(bytes: &'a [u8], what: &'static str) -> Result<&'a str, Error> {
 }
 
 /// The type of Spot that a call would make, where it may make one.
-fn intended(spot: &SpotCall, record: &[u8]) -> Option<String> {
+fn intended(spot: &ObjectCall, record: &[u8]) -> Option<String> {
     let activation = spot.activation.of(record);
     let activation = (!activation.is_empty()).then(|| codec::decode::<SpotActivation>(activation));
     Some(activation?.ok()?.stable_type)
@@ -155,7 +155,7 @@ impl Inner {
         refuse(&self.drops, reason, "spot", Refusal { error, reply });
     }
 
-    fn call(self: &Arc<Self>, arrival: Arrival<'_>, spot: &SpotCall) {
+    fn call(self: &Arc<Self>, arrival: Arrival<'_>, spot: &ObjectCall) {
         let OperationName::Named { packet, .. } = spot.call.operation else {
             // The record's form rules it out.
             return;
@@ -169,9 +169,11 @@ impl Inner {
             at,
             ..
         } = arrival;
-        let names = text(spot.id.of(&record), "a Spot ID").and_then(|id| {
-            let id =
-                SpotId::new(id).map_err(|error| Error::not_executed(ErrorKind::ProtocolError, error.to_string()))?;
+        let names = text(spot.id.of(&record), "the ID of an object").and_then(|id| {
+            let id = spot
+                .space
+                .id(id)
+                .map_err(|error| Error::not_executed(ErrorKind::ProtocolError, error.to_string()))?;
             Ok((id, text(packet.of(&record), "a packet name")?.to_owned()))
         });
         let (id, packet) = match names {
@@ -182,6 +184,7 @@ impl Inner {
         let flow = is_traced().then(|| Flow::of_record(spot.call.flow.of(&record)));
         if let Some(flow) = flow {
             let told = Told {
+                surface: spot.space.surface(),
                 mesh: mesh.as_str(),
                 packet: &packet,
                 correlation: spot.call.correlation,
@@ -204,7 +207,7 @@ impl Inner {
         if !self.fence.is_open() {
             let error = Error::not_executed(
                 ErrorKind::Unavailable,
-                "the host of the Spot cannot prove that it has it now",
+                "the host cannot prove now that it has what is called",
             );
             return self.refuse("fenced", error, incoming.reply);
         }
@@ -220,7 +223,7 @@ impl Inner {
     }
 
     /// What takes a call that is as most are: for a Spot that is ready, by the owner that it names, with a handler.
-    fn plain(&self, arrival: &Arrival<'_>, spot: &SpotCall) -> Option<Plain> {
+    fn plain(&self, arrival: &Arrival<'_>, spot: &ObjectCall) -> Option<Plain> {
         let of_owner = spot.activation.is_empty() && spot.lease != 0;
         if !of_owner || is_traced() || !self.is_open_for(arrival.at) {
             return None;
@@ -228,7 +231,11 @@ impl Inner {
         let OperationName::Named { packet, .. } = spot.call.operation else {
             return None;
         };
-        let object = self.table.lock().get(spot.id.of(&arrival.record)).cloned()?;
+        let object = self
+            .table
+            .lock()
+            .named(spot.space, spot.id.of(&arrival.record))
+            .cloned()?;
         if object.phase() != Phase::Ready || object.refusal(spot).is_some() {
             return None;
         }
@@ -243,7 +250,7 @@ impl Inner {
     }
 
     /// Puts such a call in its queue. Nothing of it was copied, but for what it holds.
-    fn take(&self, plain: Plain, arrival: Arrival<'_>, spot: &SpotCall) {
+    fn take(&self, plain: Plain, arrival: Arrival<'_>, spot: &ObjectCall) {
         let call = Box::new(Call {
             handler: plain.handler,
             packet: plain.packet,
@@ -265,7 +272,7 @@ impl Inner {
     }
 
     fn takes_nothing(&self, kind: ErrorKind, reply: Option<ReplyTo>) {
-        let error = Error::not_executed(kind, "the Spot takes no new work");
+        let error = Error::not_executed(kind, "it takes no new work");
         self.refuse("shutdown", error, reply);
     }
 
@@ -316,9 +323,9 @@ impl Inner {
             Phase::Creating if is_early || object.is_of(incoming.spot.generation) => None,
             // What was here before led it here: it may come behind a call of its own sender that makes it anew.
             Phase::Creating if self.is_made_anew(object, &incoming) => None,
-            Phase::Creating => Some((ErrorKind::NotFound, "the Spot is being made")),
+            Phase::Creating => Some((ErrorKind::NotFound, "it is being made")),
             Phase::Closing if activates && self.takes_new_work() => return self.wait_for_end(object, incoming),
-            Phase::Closing => Some((ErrorKind::Unavailable, "the Spot closes")),
+            Phase::Closing => Some((ErrorKind::Unavailable, "it closes")),
             Phase::Ended => return Some(incoming),
         };
         if let Some((kind, text)) = error {
@@ -328,7 +335,7 @@ impl Inner {
         match self.admit(object, incoming, false) {
             Some(incoming) if matches!(object.phase(), Phase::Closing | Phase::Ended) => self.enqueue(object, incoming),
             Some(incoming) => {
-                let error = Error::not_executed(ErrorKind::Unavailable, "the Spot takes no new work");
+                let error = Error::not_executed(ErrorKind::Unavailable, "it takes no new work");
                 self.refuse("no_spot", error, incoming.reply);
                 None
             }
@@ -339,7 +346,7 @@ impl Inner {
     /// Whether a call comes by a route to a former incarnation, which was of this host, too.
     fn is_made_anew(&self, object: &Object, incoming: &Incoming) -> bool {
         let own = self.fence.lease().generation();
-        object.factory.parts().kind == SpotKind::Instance && own.is_some_and(|own| own.get() == incoming.spot.lease)
+        object.factory.parts().kind == ObjectKind::Instance && own.is_some_and(|own| own.get() == incoming.spot.lease)
     }
 
     /// Puts a call in the Spot's queue if something handles it. Handed back where the Spot closes at this moment, and the
@@ -369,7 +376,10 @@ impl Inner {
             .handler(name.as_bytes(), spot.call.correlation.is_some())
         else {
             let stable_type = &object.factory.parts().stable_type;
-            let mut text = format!("the Spot is of the type {stable_type}, which does not handle {name}");
+            let mut text = format!(
+                "the {} is of the type {stable_type}, which does not handle {name}",
+                object.noun()
+            );
             if let Some(other) = intended(&spot, &record).filter(|other| other != stable_type.as_str()) {
                 text = format!("{text}; the call would have made one of the type {other}");
             }
@@ -396,6 +406,7 @@ impl Inner {
         let Err(Rejected { kind, job, permit }) = object.lane().admit(job, permit) else {
             if let Some(flow) = flow {
                 let told = Told {
+                    surface: object.surface(),
                     mesh: mesh.as_str(),
                     packet,
                     correlation: spot.call.correlation,

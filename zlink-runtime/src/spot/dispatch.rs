@@ -11,7 +11,7 @@ use crate::message::codec::{Content, Message};
 
 use super::around::run;
 use super::kind::OfKind;
-use super::turn::{SpotTurn, SpotYieldTurn, TurnCore};
+use super::turn::{ObjectTurn, ObjectYieldTurn, TurnCore};
 use super::value::CloseReason;
 
 /// A callback of a Spot trait, by its path: `<S as RoomSpot>::say`. So generated code needs neither a closure nor a
@@ -23,18 +23,18 @@ pub trait SpotCall<'a, S, K, M>: Copy + Send + Sync + 'static {
     type Running: Future<Output = Result<Self::Reply, HandlerError>> + Send;
 
     #[doc(hidden)]
-    fn call(self, spot: &'a mut S, turn: &'a mut SpotTurn<'a, K>, message: M) -> Self::Running;
+    fn call(self, spot: &'a mut S, turn: &'a mut ObjectTurn<'a, K>, message: M) -> Self::Running;
 }
 
 impl<'a, S: 'a, K: 'a, M, R, F, Fut> SpotCall<'a, S, K, M> for F
 where
-    F: Fn(&'a mut S, &'a mut SpotTurn<'a, K>, M) -> Fut + Copy + Send + Sync + 'static,
+    F: Fn(&'a mut S, &'a mut ObjectTurn<'a, K>, M) -> Fut + Copy + Send + Sync + 'static,
     Fut: Future<Output = Result<R, HandlerError>> + Send,
 {
     type Reply = R;
     type Running = Fut;
 
-    fn call(self, spot: &'a mut S, turn: &'a mut SpotTurn<'a, K>, message: M) -> Fut {
+    fn call(self, spot: &'a mut S, turn: &'a mut ObjectTurn<'a, K>, message: M) -> Fut {
         self(spot, turn, message)
     }
 }
@@ -47,18 +47,18 @@ pub trait SpotYieldCall<'a, S: Send + 'static, K, M>: Copy + Send + Sync + 'stat
     type Running: Future<Output = Result<Self::Reply, HandlerError>> + Send;
 
     #[doc(hidden)]
-    fn call(self, turn: &'a mut SpotYieldTurn<'a, S, K>, message: M) -> Self::Running;
+    fn call(self, turn: &'a mut ObjectYieldTurn<'a, S, K>, message: M) -> Self::Running;
 }
 
 impl<'a, S: Send + 'static, K: 'a, M, R, F, Fut> SpotYieldCall<'a, S, K, M> for F
 where
-    F: Fn(&'a mut SpotYieldTurn<'a, S, K>, M) -> Fut + Copy + Send + Sync + 'static,
+    F: Fn(&'a mut ObjectYieldTurn<'a, S, K>, M) -> Fut + Copy + Send + Sync + 'static,
     Fut: Future<Output = Result<R, HandlerError>> + Send,
 {
     type Reply = R;
     type Running = Fut;
 
-    fn call(self, turn: &'a mut SpotYieldTurn<'a, S, K>, message: M) -> Fut {
+    fn call(self, turn: &'a mut ObjectYieldTurn<'a, S, K>, message: M) -> Fut {
         self(turn, message)
     }
 }
@@ -69,17 +69,17 @@ pub trait SpotInitialize<'a, S, K>: Copy + Send + Sync + 'static {
     type Running: Future<Output = Result<(), HandlerError>> + Send;
 
     #[doc(hidden)]
-    fn call(self, spot: &'a mut S, turn: &'a mut SpotTurn<'a, K>) -> Self::Running;
+    fn call(self, spot: &'a mut S, turn: &'a mut ObjectTurn<'a, K>) -> Self::Running;
 }
 
 impl<'a, S: 'a, K: 'a, F, Fut> SpotInitialize<'a, S, K> for F
 where
-    F: Fn(&'a mut S, &'a mut SpotTurn<'a, K>) -> Fut + Copy + Send + Sync + 'static,
+    F: Fn(&'a mut S, &'a mut ObjectTurn<'a, K>) -> Fut + Copy + Send + Sync + 'static,
     Fut: Future<Output = Result<(), HandlerError>> + Send,
 {
     type Running = Fut;
 
-    fn call(self, spot: &'a mut S, turn: &'a mut SpotTurn<'a, K>) -> Fut {
+    fn call(self, spot: &'a mut S, turn: &'a mut ObjectTurn<'a, K>) -> Fut {
         self(spot, turn)
     }
 }
@@ -93,7 +93,7 @@ pub trait SpotClosing<'a, S, K>: Copy + Send + Sync + 'static {
     fn call(
         self,
         spot: &'a mut S,
-        turn: &'a mut SpotTurn<'a, K>,
+        turn: &'a mut ObjectTurn<'a, K>,
         reason: CloseReason,
         deadline: Instant,
     ) -> Self::Running;
@@ -101,12 +101,12 @@ pub trait SpotClosing<'a, S, K>: Copy + Send + Sync + 'static {
 
 impl<'a, S: 'a, K: 'a, F, Fut> SpotClosing<'a, S, K> for F
 where
-    F: Fn(&'a mut S, &'a mut SpotTurn<'a, K>, CloseReason, Instant) -> Fut + Copy + Send + Sync + 'static,
+    F: Fn(&'a mut S, &'a mut ObjectTurn<'a, K>, CloseReason, Instant) -> Fut + Copy + Send + Sync + 'static,
     Fut: Future<Output = Result<(), HandlerError>> + Send,
 {
     type Running = Fut;
 
-    fn call(self, spot: &'a mut S, turn: &'a mut SpotTurn<'a, K>, reason: CloseReason, deadline: Instant) -> Fut {
+    fn call(self, spot: &'a mut S, turn: &'a mut ObjectTurn<'a, K>, reason: CloseReason, deadline: Instant) -> Fut {
         self(spot, turn, reason, deadline)
     }
 }
@@ -192,7 +192,7 @@ where
         message: M,
     ) -> Result<R, HandlerError> {
         turn.hold().await;
-        let mut told = SpotTurn::new(core);
+        let mut told = ObjectTurn::new(core);
         self.0.call(turn.state(), &mut told, message).await
     }
 }
@@ -216,7 +216,7 @@ where
         message: M,
     ) -> Result<R, HandlerError> {
         turn.hold().await;
-        let mut told = SpotYieldTurn::new(turn.reborrow(), core);
+        let mut told = ObjectYieldTurn::new(turn.reborrow(), core);
         self.0.call(&mut told, message).await
     }
 }
@@ -337,7 +337,7 @@ impl<S: Send + 'static> States<S> for TurnCore {
 /// The message, for a Spot that has its state.
 fn message<M: Message>(core: &TurnCore, content: Content<'_>) -> Result<M, Error> {
     if core.object.cell().is_none() {
-        return Err(Error::not_executed(ErrorKind::Unavailable, "the Spot has no state"));
+        return Err(Error::not_executed(ErrorKind::Unavailable, "it has no state"));
     }
     content.message::<M>().map_err(|error| {
         let text = format!("the payload of {} is not what its handler takes: {error}", core.name());
@@ -356,7 +356,7 @@ fn ended(core: &TurnCore, failed: Option<String>, closes: bool, action: &'static
         }
         Some(error) => {
             tracing::warn!(
-                target: "zlink::dispatch", event_id = "zlink.dispatch_error", surface = "spot", packet_name = core.name(),
+                target: "zlink::dispatch", event_id = "zlink.dispatch_error", surface = core.object.surface(), packet_name = core.name(),
                 outcome = "failed", reason = "handler_exception", action, error
             );
             Ended::Badly

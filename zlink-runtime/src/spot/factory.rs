@@ -11,19 +11,20 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use tokio::time::Instant;
 
-use crate::error::HandlerError;
-use crate::execution::{Mode, Resting, StateCell, Tick};
-use crate::id::{ChannelName, PacketName, SpotKind, SpotType, TimerName, Topic, bytes_hash, text_hash};
+use crate::error::{Error, HandlerError};
+use crate::execution::{Mode, Resting, StateCell, Tick, guarded};
+use crate::id::{ChannelName, ObjectKind, PacketName, SpotType, TimerName, Topic, bytes_hash, text_hash};
 use crate::message::codec::Message;
 use crate::transport::BoxFuture;
 
+use super::admit::Admits;
 use super::dispatch::{
     Dispatch, OnTick, Plain, Requests, Sends, SpotCall, SpotClosing, SpotInitialize, SpotYieldCall, Ticks, Typed,
     Yielding,
 };
 use super::kind::{EntrySpot, InstanceSpot, OfKind, Subscribes, UserSpot};
 use super::object::Object;
-use super::turn::{SpotContext, SpotTurn, TurnCore};
+use super::turn::{ObjectContext, ObjectTurn, TurnCore};
 use super::value::{CloseReason, Created, Payload, Relocation};
 
 /// How Spots of one type are made, and what they handle. A schema's `<spot>_spot::<S>()` makes one. Clones are the same.
@@ -37,7 +38,7 @@ struct Whole {
 }
 
 pub(super) struct Parts {
-    pub(super) kind: SpotKind,
+    pub(super) kind: ObjectKind,
     pub(super) stable_type: SpotType,
     pub(super) mode: Mode,
     pub(super) relocation: Option<Relocation>,
@@ -47,6 +48,8 @@ pub(super) struct Parts {
     places: FxHashMap<Named<'static>, u32>,
     pub(super) subscriptions: Vec<Subscription>,
     pub(super) timers: Vec<(TimerName, Arc<dyn OnTick>)>,
+    /// Of an Entry Spot, what decides about new Actors of a type.
+    pub(super) creates: FxHashMap<SpotType, Arc<dyn Admits>>,
     /// What was registered twice or not at all; start reports it.
     pub(super) wrong: Vec<String>,
 }
@@ -88,6 +91,9 @@ pub(super) trait Life: Send + Sync {
         reason: CloseReason,
         deadline: Instant,
     ) -> BoxFuture<'static, Result<(), HandlerError>>;
+
+    /// Drops its state, where no turn has that: nothing runs any more.
+    fn forget(&self, object: &Object);
 }
 
 /// What a factory made.
@@ -106,14 +112,22 @@ pub(super) enum MakeError {
     Reply(String),
     #[error("{0}")]
     Failed(HandlerError),
+    /// Whoever admits it was not asked.
+    #[error("{0}")]
+    Refused(Error),
 }
 
-type Begun<S> = BoxFuture<'static, Result<(Option<S>, Vec<u8>), MakeError>>;
-type Begin<S> = Box<dyn Fn(Arc<Object>, Vec<u8>) -> Begun<S> + Send + Sync>;
+pub(super) type Begun<S> = BoxFuture<'static, Result<(Option<S>, Vec<u8>), MakeError>>;
+pub(super) type Begin<S> = Box<dyn Fn(Arc<Object>, Vec<u8>) -> Begun<S> + Send + Sync>;
 type Initialize<S, K> =
-    Arc<dyn for<'a> Fn(&'a mut S, &'a mut SpotTurn<'a, K>) -> BoxFuture<'a, Result<(), HandlerError>> + Send + Sync>;
+    Arc<dyn for<'a> Fn(&'a mut S, &'a mut ObjectTurn<'a, K>) -> BoxFuture<'a, Result<(), HandlerError>> + Send + Sync>;
 type Closing<S, K> = Arc<
-    dyn for<'a> Fn(&'a mut S, &'a mut SpotTurn<'a, K>, CloseReason, Instant) -> BoxFuture<'a, Result<(), HandlerError>>
+    dyn for<'a> Fn(
+            &'a mut S,
+            &'a mut ObjectTurn<'a, K>,
+            CloseReason,
+            Instant,
+        ) -> BoxFuture<'a, Result<(), HandlerError>>
         + Send
         + Sync,
 >;
@@ -135,7 +149,7 @@ impl<S: Send + 'static, K: OfKind> Life for TypedLife<S, K> {
             };
             if let Some(initialize) = initialize {
                 let core = TurnCore::lifecycle(object.clone(), "on_initialize");
-                let mut turn = SpotTurn::new(&core);
+                let mut turn = ObjectTurn::new(&core);
                 initialize(&mut state, &mut turn).await.map_err(MakeError::Failed)?;
             }
             let cell = StateCell::new(object.lane(), state);
@@ -157,11 +171,18 @@ impl<S: Send + 'static, K: OfKind> Life for TypedLife<S, K> {
             };
             if let Some(closing) = closing {
                 let core = TurnCore::lifecycle(object.clone(), "on_closing");
-                let mut turn = SpotTurn::new(&core);
+                let mut turn = ObjectTurn::new(&core);
                 closing(&mut state, &mut turn, reason, deadline).await?;
             }
             Ok(())
         })
+    }
+
+    fn forget(&self, object: &Object) {
+        let cell = object.cell().and_then(|cell| cell.downcast_ref::<Resting<S>>());
+        let state = cell.and_then(Resting::take);
+        // What the user's drop panics with ends here.
+        drop(guarded(|| drop(state)));
     }
 }
 
@@ -198,13 +219,18 @@ impl SpotFactory {
         &self.0.parts.stable_type
     }
 
-    pub(crate) fn kind(&self) -> SpotKind {
+    pub(crate) fn kind(&self) -> ObjectKind {
         self.0.parts.kind
     }
 
     /// What is wrong with how it was built.
     pub(crate) fn problems(&self) -> impl Iterator<Item = &str> {
         self.0.parts.wrong.iter().map(String::as_str)
+    }
+
+    /// Of an Entry Spot, whether it decides about new Actors of that type.
+    pub(crate) fn creates(&self, actor: &SpotType) -> bool {
+        self.0.parts.creates.contains_key(actor)
     }
 
     /// The channels that it subscribes to.
@@ -226,13 +252,13 @@ impl SpotFactory {
         S: Send + 'static,
         Q: Payload,
         R: Payload,
-        F: Fn(SpotContext<UserSpot>, Q) -> Fut + Copy + Send + Sync + 'static,
+        F: Fn(ObjectContext<UserSpot>, Q) -> Fut + Copy + Send + Sync + 'static,
         Fut: Future<Output = Result<Created<S, R>, HandlerError>> + Send + 'static,
     {
         let begin = move |object: Arc<Object>, request: Vec<u8>| -> Begun<S> {
             Box::pin(async move {
                 let request = Q::from_bytes(&request).map_err(|error| MakeError::Request(error.to_string()))?;
-                let created = create(SpotContext::new(object), request).await;
+                let created = create(ObjectContext::new(object), request).await;
                 let (state, reply) = match created.map_err(MakeError::Failed)? {
                     Created::Accepted(state, reply) => (Some(state), reply),
                     Created::Rejected(reply) => (None, reply),
@@ -248,7 +274,7 @@ impl SpotFactory {
     pub fn instance<S, F, Fut>(stable_type: SpotType, activate: F) -> SpotFactoryBuilder<S, InstanceSpot>
     where
         S: Send + 'static,
-        F: Fn(SpotContext<InstanceSpot>) -> Fut + Copy + Send + Sync + 'static,
+        F: Fn(ObjectContext<InstanceSpot>) -> Fut + Copy + Send + Sync + 'static,
         Fut: Future<Output = Result<S, HandlerError>> + Send + 'static,
     {
         SpotFactoryBuilder::new(stable_type, begin_by(activate))
@@ -258,7 +284,7 @@ impl SpotFactory {
     pub fn entry<S, F, Fut>(stable_type: SpotType, start: F) -> SpotFactoryBuilder<S, EntrySpot>
     where
         S: Send + 'static,
-        F: Fn(SpotContext<EntrySpot>) -> Fut + Copy + Send + Sync + 'static,
+        F: Fn(ObjectContext<EntrySpot>) -> Fut + Copy + Send + Sync + 'static,
         Fut: Future<Output = Result<S, HandlerError>> + Send + 'static,
     {
         SpotFactoryBuilder::new(stable_type, begin_by(start))
@@ -269,11 +295,11 @@ fn begin_by<S, K, F, Fut>(make: F) -> Begin<S>
 where
     S: Send + 'static,
     K: OfKind,
-    F: Fn(SpotContext<K>) -> Fut + Copy + Send + Sync + 'static,
+    F: Fn(ObjectContext<K>) -> Fut + Copy + Send + Sync + 'static,
     Fut: Future<Output = Result<S, HandlerError>> + Send + 'static,
 {
     Box::new(move |object, _| {
-        let made = make(SpotContext::new(object));
+        let made = make(ObjectContext::new(object));
         Box::pin(async move { Ok((Some(made.await.map_err(MakeError::Failed)?), Vec::new())) })
     })
 }
@@ -288,21 +314,28 @@ pub struct SpotFactoryBuilder<S, K> {
 }
 
 impl<S: Send + 'static, K: OfKind> SpotFactoryBuilder<S, K> {
-    fn new(stable_type: SpotType, begin: Begin<S>) -> Self {
+    pub(super) fn parts_mut(&mut self) -> &mut Parts {
+        &mut self.parts
+    }
+
+    pub(super) fn new(stable_type: SpotType, begin: Begin<S>) -> Self {
         Self {
             parts: Parts {
                 kind: K::KIND,
                 stable_type,
                 mode: match K::KIND {
-                    SpotKind::Entry => Mode::Entry,
-                    SpotKind::User => Mode::SpotWide,
-                    SpotKind::Instance => Mode::Instance,
+                    ObjectKind::Entry => Mode::Entry,
+                    ObjectKind::User => Mode::SpotWide,
+                    ObjectKind::Instance => Mode::Instance,
+                    // Whose member it is decides.
+                    ObjectKind::Actor => Mode::Entry,
                 },
                 relocation: None,
                 handlers: Vec::new(),
                 places: FxHashMap::default(),
                 subscriptions: Vec::new(),
                 timers: Vec::new(),
+                creates: FxHashMap::default(),
                 wrong: Vec::new(),
             },
             begin,
@@ -500,11 +533,11 @@ impl<S: Send + 'static, K: OfKind> SpotFactoryBuilder<S, K> {
     /// The factory.
     pub fn build(mut self) -> SpotFactory {
         match (K::KIND, self.parts.relocation) {
-            (SpotKind::Entry, Some(policy)) => {
+            (ObjectKind::Entry, Some(policy)) => {
                 let text = format!("has the relocation policy {policy:?}; an Entry Spot never moves");
                 self.parts.wrong.push(text);
             }
-            (SpotKind::User | SpotKind::Instance, None) => {
+            (ObjectKind::User | ObjectKind::Instance | ObjectKind::Actor, None) => {
                 self.parts.wrong.push("has no relocation policy".to_owned());
             }
             _ => {}

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::channel::{self, Found, Intent, SpotTo};
 use crate::clock;
 use crate::error::{Error, ErrorKind};
-use crate::id::{Generation, MeshName, Rid, SpotId, SpotKind, SpotRef, SpotType};
+use crate::id::{Generation, MeshName, ObjectId, ObjectKind, ObjectRef, Rid, SpotId, SpotType};
 use crate::limit::ACTIVATION_TIME;
 use crate::location::{AuthorityError, Removal, Resolved, SpotRecord, SpotState};
 use crate::message::codec;
@@ -34,25 +34,32 @@ pub(super) fn failed(error: &AuthorityError) -> Error {
 /// What a call is told whose Spot's owner is dead.
 pub(super) fn unavailable(record: &SpotRecord) -> Error {
     let text = format!(
-        "the host of {}, which has the Spot, is not known to be alive",
-        record.node
+        "the host of {}, which has the {}, is not known to be alive",
+        record.node,
+        record.id.space().noun()
     );
     Error::not_executed(ErrorKind::Unavailable, text)
 }
 
 /// Whether an ID has the form of those that the runtime gives to Entry Spots.
-pub(super) fn is_entry_form(id: &SpotId) -> bool {
-    let Some((prefix, uuid)) = id.as_str().rsplit_once("-entry-") else {
+pub(super) fn is_entry_form(id: &ObjectId) -> bool {
+    // Most IDs are shorter.
+    let text = id.spot().map_or("", SpotId::as_str);
+    let at = text.len().checked_sub(uuid::fmt::Hyphenated::LENGTH);
+    let Some((begin, uuid)) = at.and_then(|at| text.split_at_checked(at)) else {
+        return false;
+    };
+    let Some(prefix) = begin.strip_suffix("-entry-") else {
         return false;
     };
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     let lower = !uuid.bytes().any(|byte| byte.is_ascii_uppercase());
     let v4 = uuid::Uuid::try_parse(uuid).is_ok_and(|uuid| uuid.get_version_num() == 4);
-    (1..=64).contains(&prefix.len()) && prefix.bytes().all(legal) && uuid.len() == 36 && lower && v4
+    (1..=64).contains(&prefix.len()) && prefix.bytes().all(legal) && lower && v4
 }
 
 /// Refuses an ID that only the runtime gives.
-pub(super) fn check_new(id: &SpotId) -> Result<(), Error> {
+pub(super) fn check_new(id: &ObjectId) -> Result<(), Error> {
     if is_entry_form(id) {
         let text = format!("{id} has the form of the ID of an Entry Spot, which only the runtime gives");
         return Err(Error::not_executed(ErrorKind::InvalidOperation, text));
@@ -125,7 +132,7 @@ impl Inner {
                     if let Some(OnItsWay::Behind(found)) = self.first_message(spot) {
                         return Ok(found);
                     }
-                    let text = format!("there is no Spot {:?}", spot.id.as_str());
+                    let text = format!("there is no {:?}", spot.id);
                     return Err(Error::not_executed(ErrorKind::NotFound, text));
                 }
                 (Resolved::Creating(_), Some(_)) => {
@@ -145,7 +152,7 @@ impl Inner {
     /// from there first.
     async fn leave_activation(&self, spot: &SpotTo, record: &SpotRecord) -> Option<Found> {
         let now = self.authority.reader().now();
-        let over = self.activating.lock().get(&spot.id, now).cloned();
+        let over = self.finds.lock().activating.get(&spot.id, now).cloned();
         match self.first_message(spot) {
             Some(OnItsWay::Behind(found)) if found.place.node != record.node => return Some(found),
             Some(OnItsWay::Over(place, left)) if place.node != record.node => tokio::time::sleep(left).await,
@@ -153,27 +160,27 @@ impl Inner {
         }
         if let Some(over) = over {
             // Not one that was begun meanwhile.
-            self.activating.lock().remove(&over);
+            self.finds.lock().activating.remove(&over);
         }
         None
     }
 
     fn first_message(&self, spot: &SpotTo) -> Option<OnItsWay> {
         let now = self.authority.reader().now();
-        self.on_its_way(&mut self.activating.lock(), &spot.id, spot.intent.as_ref(), now)
+        self.on_its_way(&mut self.finds.lock().activating, &spot.id, spot.intent.as_ref(), now)
     }
 
     /// Chooses where it is made, and keeps to that for a while.
-    fn begin_activation(&self, id: &SpotId, intent: &Intent) -> Result<Found, Error> {
+    fn begin_activation(&self, id: &ObjectId, intent: &Intent) -> Result<Found, Error> {
         let home = self.home_for(intent.mesh.as_ref())?;
-        let mut activating = self.activating.lock();
+        let mut finds = self.finds.lock();
         let now = self.authority.reader().now();
-        if let Some(OnItsWay::Behind(found)) = self.on_its_way(&mut activating, id, Some(intent), now) {
+        if let Some(OnItsWay::Behind(found)) = self.on_its_way(&mut finds.activating, id, Some(intent), now) {
             return Ok(found);
         }
-        let place = self.place(home, SpotKind::Instance, &intent.stable_type, &[])?;
+        let place = self.place(home, ObjectKind::Instance, &intent.stable_type, &[])?;
         let place = channel::Place::new(home.mesh.clone(), place.rid, place.lifecycle);
-        self.begins_to_make(&mut activating, id, intent.stable_type.clone(), place)
+        self.begins_to_make(&mut finds, id, intent.stable_type.clone(), place)
     }
 
     /// The node of this host in the mesh that new Spots are made in.
@@ -203,7 +210,7 @@ impl Inner {
     pub(super) fn place(
         &self,
         home: &Home,
-        kind: SpotKind,
+        kind: ObjectKind,
         stable_type: &SpotType,
         refused: &[Rid],
     ) -> Result<Place, Error> {
@@ -242,12 +249,12 @@ impl Inner {
                 None => return Ok(place),
             }
         }
-        let mesh = home.mesh.as_str();
+        let (mesh, noun) = (home.mesh.as_str(), kind.space().noun());
         let (kind, text) = if known && !self.fence.is_open() {
-            let text = "this host cannot prove that it lives now, and no other takes new Spots of the type".to_owned();
+            let text = format!("this host cannot prove that it lives now, and no other takes new {noun}s of the type");
             (ErrorKind::Unavailable, text)
         } else if known {
-            let text = format!("no node of mesh {mesh:?} takes new Spots of the type {stable_type} now");
+            let text = format!("no node of mesh {mesh:?} takes new {noun}s of the type {stable_type} now");
             (ErrorKind::CapacityExceeded, text)
         } else {
             let text = format!("no linked node of mesh {mesh:?} has a factory for the type {stable_type}");
@@ -258,14 +265,14 @@ impl Inner {
 
     /// Takes away what a dead host has. Its node gets no new Spots from here on: the list of nodes shows its death a moment
     /// later.
-    pub(super) async fn release(&self, reference: &SpotRef) -> Result<Removal, AuthorityError> {
+    pub(super) async fn release(&self, reference: &ObjectRef) -> Result<Removal, AuthorityError> {
         let removal = self.authority.release(reference).await?;
         if removal == Removal::Removed {
             let now = clock::now();
             let until = now + 3 * self.fence.lease().config().timing.poll_interval;
             let mut dead = self.counted_out.lock();
             dead.retain(|_, until| now < *until);
-            dead.insert(reference.node.clone(), until);
+            dead.insert(reference.node().clone(), until);
         }
         Ok(removal)
     }
@@ -283,7 +290,7 @@ mod tests {
     /// REQ: SP-006
     #[test]
     fn only_the_runtime_gives_ids_of_that_form() {
-        let is = |id: &str| is_entry_form(&SpotId::new(id).unwrap());
+        let is = |id: &str| is_entry_form(&ObjectId::Spot(SpotId::new(id).unwrap()));
         let uuid = "8f14e45f-ceea-467f-9b1d-3c5b4a1d2e3f";
         assert!(is(&format!("node-entry-{uuid}")));
         assert!(is(&format!("a.b_c-d-entry-{uuid}")));

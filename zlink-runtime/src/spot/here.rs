@@ -109,17 +109,17 @@ impl Here for Object {
     fn take(self: Arc<Self>, call: Box<OwnCall>, permit: Permit) -> Result<(), Box<OwnCall>> {
         let object = self.clone();
         let told = call.flow.as_deref().map(|flow| Told {
+            surface: object.surface(),
             mesh: object.home.mesh.as_str(),
             packet: call.packet,
             correlation: call.reply.as_ref().map(ReplyTo::correlation),
             flow: *flow,
         });
-        if let Some(told) = told {
-            told.received(&object.home.rid);
-        }
         match object.lane().admit(SpotJob::new(self, Work::Own(call)), permit) {
             Ok(_) => {
                 if let Some(told) = told {
+                    // What is refused goes as a record, which is received by itself.
+                    told.received(&object.home.rid);
                     told.admitted();
                 }
                 Ok(())

@@ -17,6 +17,7 @@ use crate::message::codec::Content;
 use crate::transport::BoxFuture;
 use crate::wire::Span;
 
+use super::admit::Admitting;
 use super::dispatch::{Delivery, Dispatch, OnTick};
 use super::object::Object;
 use super::turn::{Cause, TurnCore};
@@ -37,7 +38,9 @@ pub(super) enum Work {
     /// The same from this host itself, which has no record.
     Own(Box<OwnCall>),
     Tick(Box<Ticking>),
-    /// Makes the Spot.
+    /// Decides about an Actor.
+    Admit(Box<Admitting>),
+    /// Makes the object.
     Build(BoxFuture<'static, ()>),
 }
 
@@ -92,7 +95,7 @@ impl SpotJob {
         match self.work {
             Work::Call(call) => call.reply,
             Work::Own(mut call) => call.reply.take(),
-            Work::Tick(_) | Work::Build(_) => None,
+            Work::Tick(_) | Work::Admit(_) | Work::Build(_) => None,
         }
     }
 
@@ -100,7 +103,7 @@ impl SpotJob {
     pub(super) fn into_own(self) -> Option<Box<OwnCall>> {
         match self.work {
             Work::Own(call) => Some(call),
-            Work::Call(_) | Work::Tick(_) | Work::Build(_) => None,
+            Work::Call(_) | Work::Tick(_) | Work::Admit(_) | Work::Build(_) => None,
         }
     }
 
@@ -118,6 +121,11 @@ impl SpotJob {
                 let turn = StateTurn::stateless(scope(Callback::Build), work);
                 Started::new(turn, Kind::Build, None)
             }
+            Work::Admit(admitting) => {
+                let core = TurnCore::lifecycle(object.clone(), "on_create_actor");
+                let turn = admitting.start(core, scope(Callback::Lifecycle))?;
+                Started::new(turn, Kind::Build, None)
+            }
             Work::Tick(ticking) => {
                 let Ticking {
                     handler,
@@ -128,7 +136,7 @@ impl SpotJob {
                 if !pulse.may_start(now) {
                     return None;
                 }
-                let traced = is_traced().then(|| traced(Flow::begin(FlowOrigin::Timer), &name));
+                let traced = is_traced().then(|| traced(Flow::begin(FlowOrigin::Timer), object.surface(), &name));
                 let core = TurnCore::new(object.clone(), Cause::Timer(name));
                 let delivery = Delivery {
                     core,
@@ -160,7 +168,12 @@ fn begin_own(object: &Arc<Object>, call: &mut OwnCall, scope: Scope, now: Instan
     }
     let Some((packet, handler)) = object.factory.parts().handler_at(call.handler, reply.is_some()) else {
         let error = Error::not_executed(ErrorKind::InternalFailure, "a handler is gone");
-        refuse(&object.spots.drops, "no_handler", "spot", Refusal { error, reply });
+        refuse(
+            &object.spots.drops,
+            "no_handler",
+            object.surface(),
+            Refusal { error, reply },
+        );
         return None;
     };
     let mut core = TurnCore::new(object.clone(), Cause::Packet(packet));
@@ -169,11 +182,11 @@ fn begin_own(object: &Arc<Object>, call: &mut OwnCall, scope: Scope, now: Instan
     let content = Content::Value(&mut call.message);
     match handler.start(Delivery { core, scope, reply }, content) {
         Ok(turn) => {
-            let traced = call.flow.as_deref().map(|flow| traced(*flow, packet));
+            let traced = call.flow.as_deref().map(|flow| traced(*flow, object.surface(), packet));
             Some(Started::new(turn, Kind::Work, traced))
         }
         Err(refusal) => {
-            refuse(&object.spots.drops, "decode_error", "spot", refusal);
+            refuse(&object.spots.drops, "decode_error", object.surface(), refusal);
             None
         }
     }
@@ -228,10 +241,14 @@ fn begin_call(object: &Arc<Object>, call: Call, scope: Scope, now: Instant) -> O
     match started {
         Ok(turn) => {
             let kind = if is_first { Kind::First } else { Kind::Work };
-            Some(Started::new(turn, kind, flow.map(|flow| traced(flow, packet))))
+            Some(Started::new(
+                turn,
+                kind,
+                flow.map(|flow| traced(flow, object.surface(), packet)),
+            ))
         }
         Err(refusal) => {
-            refuse(&object.spots.drops, "decode_error", "spot", refusal);
+            refuse(&object.spots.drops, "decode_error", object.surface(), refusal);
             if is_first {
                 object.first_is_done();
             }
@@ -248,7 +265,7 @@ impl Job for SpotJob {
         let is_short = match &self.work {
             Work::Own(_) => true,
             Work::Call(call) => call.record.len() <= SHORT,
-            Work::Tick(_) | Work::Build(_) => false,
+            Work::Tick(_) | Work::Admit(_) | Work::Build(_) => false,
         };
         if !self.object.spots.fence.is_open() {
             return Some(SpotRun {
@@ -266,7 +283,7 @@ impl Job for SpotJob {
     }
 
     fn abandon(self) {
-        if matches!(self.work, Work::Build(_)) {
+        if matches!(self.work, Work::Build(_) | Work::Admit(_)) {
             return;
         }
         let error = self.object.why_ended();
@@ -274,7 +291,7 @@ impl Job for SpotJob {
         refuse(
             &reply.spots.drops,
             "shutdown",
-            "spot",
+            reply.surface(),
             Refusal {
                 error,
                 reply: self.into_reply(),
@@ -286,7 +303,7 @@ impl Job for SpotJob {
         match &self.work {
             Work::Call(call) => call.record.len(),
             Work::Own(call) => call.size,
-            Work::Tick(_) | Work::Build(_) => 0,
+            Work::Tick(_) | Work::Admit(_) | Work::Build(_) => 0,
         }
     }
 
@@ -295,9 +312,10 @@ impl Job for SpotJob {
             Work::Call(call) => call.packet,
             Work::Own(call) => call.packet,
             Work::Tick(ticking) => &ticking.name,
+            Work::Admit(_) => "the admission of an Actor",
             Work::Build(_) => "the creation",
         };
-        format!("{what} of the Spot {}", self.object.id)
+        format!("{what} of the {} {}", self.object.noun(), self.object.id)
     }
 }
 
@@ -320,9 +338,9 @@ struct Started {
 /// Where somebody traces: what handlers log stands inside the span, and what they call belongs to the flow.
 type Traced = Box<(tracing::Span, Flow)>;
 
-fn traced(flow: Flow, name: &str) -> Traced {
+fn traced(flow: Flow, surface: &str, name: &str) -> Traced {
     let span = tracing::debug_span!(
-        target: "zlink::flow", "handle", surface = "spot", packet_name = name, flow_id = %flow.id,
+        target: "zlink::flow", "handle", surface, packet_name = name, flow_id = %flow.id,
         flow_origin = %flow.origin
     );
     Box::new((span, flow))
@@ -341,7 +359,7 @@ impl Started {
         let _entered = Entered::new(Some(*flow));
         let ended = span.in_scope(|| execution::Turn::poll(&mut self.turn, cx));
         if ended.is_ready() {
-            tracing::debug!(target: "zlink::flow", parent: span, phase = "handled", surface = "spot", flow_id = %flow.id);
+            tracing::debug!(target: "zlink::flow", parent: span, phase = "handled", flow_id = %flow.id);
         }
         ended
     }
@@ -406,7 +424,7 @@ impl execution::Turn for SpotRun {
         if let Abandoned::Panicked(text) = why {
             // The reply route inside the turn has answered as it was dropped.
             tracing::error!(
-                target: "zlink::dispatch", event_id = "zlink.dispatch_error", surface = "spot", spot = %object.id,
+                target: "zlink::dispatch", event_id = "zlink.dispatch_error", surface = object.surface(), spot = %object.id,
                 outcome = "failed", reason = "handler_exception", text
             );
             object.has_worked();
@@ -417,7 +435,7 @@ impl execution::Turn for SpotRun {
     }
 
     fn name(&self) -> String {
-        format!("a turn of the Spot {}", self.object.id)
+        format!("a turn of the {} {}", self.object.noun(), self.object.id)
     }
 }
 

@@ -4,14 +4,13 @@
 //! It must not know how a Spot is found.
 
 use std::collections::HashMap;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::channel::{Found, Intent, KnownSpot, Lead, Owned, Place, SpotTo};
 use crate::error::Error;
-use crate::id::{MeshName, Rid, SpotId, SpotType};
-use crate::limit::ACTIVATION_TIME;
+use crate::id::{MeshName, ObjectId, Rid, SpotType};
+use crate::limit::{ACTIVATION_TIME, ROUTE_CACHE_ROUTES};
 use crate::location::{BootTime, SpotRecord};
 use crate::routing::cache::RouteCache;
 use crate::routing::keyed::Keyed;
@@ -34,11 +33,28 @@ pub(super) const ANY_OWNER: SpotTarget = SpotTarget {
 
 /// Spots that this host has sent a first message to: their calls go the same way for a while, and are remembered for as long
 /// as the last of them may be on its way on.
-pub(super) type Activations = RouteCache<SpotId, Activation>;
+pub(super) type Activations = RouteCache<ObjectId, Activation>;
 
-pub(super) fn activations() -> Activations {
-    // Each is a message that this host has sent within their age.
-    RouteCache::new(ACTIVATION_TIME + ON_ITS_WAY, usize::MAX)
+/// What was found, and what is being made by what this host has sent. Both are looked at, and changed, as one: what is
+/// activated later finds a route that was remembered before, and takes it back.
+#[derive(Debug)]
+pub(super) struct Finds {
+    /// Those that were found elsewhere.
+    pub(super) routes: RouteCache<ObjectId, Owned>,
+    pub(super) activating: Activations,
+    /// How many first messages there were.
+    first_messages: u64,
+}
+
+impl Finds {
+    pub(super) fn new(route_age: Duration) -> Self {
+        Self {
+            routes: RouteCache::new(route_age, ROUTE_CACHE_ROUTES),
+            // Each is a message that this host has sent within their age.
+            activating: RouteCache::new(ACTIVATION_TIME + ON_ITS_WAY, usize::MAX),
+            first_messages: 0,
+        }
+    }
 }
 
 /// Where a Spot is being made by what this host has sent.
@@ -94,23 +110,19 @@ impl Inner {
     pub(super) fn known_route(&self, spot: &SpotTo) -> Option<(Found, Option<Arc<KnownSpot>>)> {
         let reader = self.authority.reader();
         let (now, losses) = (reader.now(), reader.losses());
-        let mut activating = self.activating.lock();
-        match self.on_its_way(&mut activating, &spot.id, spot.intent.as_ref(), now) {
+        let mut finds = self.finds.lock();
+        match self.on_its_way(&mut finds.activating, &spot.id, spot.intent.as_ref(), now) {
             Some(OnItsWay::Behind(found)) => return Some((found, None)),
             // What was sent there last may still be on its way on.
             Some(OnItsWay::Over(..)) => return None,
             None => {}
         }
-        // Under the same lock: what is activated later finds this, and takes it back.
-        let known = {
-            let mut routes = self.routes.lock();
-            routes.begin_epoch(losses);
-            routes.get(&spot.id, now).cloned()
-        };
-        drop(activating);
+        finds.routes.begin_epoch(losses);
+        let known = finds.routes.get(&spot.id, now).cloned();
+        drop(finds);
         let found = match &known {
             Some(known) if !self.lives(&known.route().place, now) => {
-                self.routes.lock().forget(&spot.id, known.version());
+                self.finds.lock().routes.forget(&spot.id, known.version());
                 return None;
             }
             Some(known) => Found::known(known),
@@ -149,7 +161,7 @@ impl Inner {
     }
 
     /// A Spot of this host that knows its route itself.
-    fn found_here(&self, id: &SpotId, now: BootTime, losses: u64) -> Option<Found> {
+    fn found_here(&self, id: &ObjectId, now: BootTime, losses: u64) -> Option<Found> {
         let lease = self.fence.lease();
         let now = lease.admits_by(now)?;
         let object = self.object(id)?;
@@ -182,10 +194,10 @@ impl Inner {
     }
 
     /// What version `version` of its record, or an older one, says of it is wrong.
-    pub(super) fn is_misled(&self, id: &SpotId, version: u64) {
+    pub(super) fn is_misled(&self, id: &ObjectId, version: u64) {
         let object = self.object(id);
-        let mut routes = self.routes.lock();
-        routes.forget(id, version);
+        let mut finds = self.finds.lock();
+        finds.routes.forget(id, version);
         if let Some(object) = &object {
             object.route.forget(version);
         }
@@ -197,8 +209,8 @@ impl Inner {
         let (id, version, object) = (&record.id, record.version.get(), self.object(&record.id));
         let now = self.authority.reader().now();
         // One section, so that nothing is found again that is forgotten meanwhile.
-        let mut activating = self.activating.lock();
-        let mut routes = self.routes.lock();
+        let mut finds = self.finds.lock();
+        let Finds { routes, activating, .. } = &mut *finds;
         let elsewhere = activating
             .get(id, now)
             .is_some_and(|known| !known.route().leads_to(&found.place));
@@ -237,7 +249,7 @@ impl Inner {
     pub(super) fn on_its_way(
         &self,
         activating: &mut Activations,
-        id: &SpotId,
+        id: &ObjectId,
         intent: Option<&Intent>,
         now: BootTime,
     ) -> Option<OnItsWay> {
@@ -261,8 +273,8 @@ impl Inner {
     /// Where the message cannot say so.
     pub(super) fn begins_to_make(
         &self,
-        activating: &mut Activations,
-        id: &SpotId,
+        finds: &mut Finds,
+        id: &ObjectId,
         stable_type: SpotType,
         place: Place,
     ) -> Result<Found, Error> {
@@ -273,10 +285,12 @@ impl Inner {
         };
         let made = self.envelope_of(&activation)?;
         // Each has a number of its own, so that what is heard of one says nothing of the next.
-        let number = self.first_messages.fetch_add(1, Ordering::Relaxed) + 1;
+        finds.first_messages += 1;
+        let number = finds.first_messages;
         let found = self.found_where_made(&activation, number, Some(made));
-        activating.put(id.clone(), number, activation, self.authority.reader().now());
-        self.routes.lock().forget(id, u64::MAX);
+        let now = self.authority.reader().now();
+        finds.activating.put(id.clone(), number, activation, now);
+        finds.routes.forget(id, u64::MAX);
         if let Some(object) = self.object(id) {
             object.route.forget(u64::MAX);
         }
@@ -304,8 +318,10 @@ impl Inner {
             tokio::time::sleep(SWEEP).await;
             let Some(spots) = this.upgrade() else { return };
             let now = spots.authority.reader().now();
-            spots.activating.lock().drop_old(now);
-            spots.routes.lock().drop_old(now);
+            let mut finds = spots.finds.lock();
+            finds.activating.drop_old(now);
+            finds.routes.drop_old(now);
+            drop(finds);
             spots.places.lock().drop_unused();
         }
     }

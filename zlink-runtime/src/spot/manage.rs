@@ -14,7 +14,7 @@ use crate::channel::{ReplyTo, deadline};
 use crate::clock;
 use crate::error::{Error, ErrorKind};
 use crate::execution::guarded;
-use crate::id::{Generation, MeshName, ObjectGeneration, Rid, SpotId, SpotKind, SpotType};
+use crate::id::{Generation, MeshName, ObjectGeneration, ObjectId, ObjectKind, Rid, Space, SpotId, SpotType};
 use crate::limit::INBOX_BYTES;
 use crate::location::{
     CreationOutcome, Ended, Limits, OperationId, Reservation, Reserve, Reserving, SpotRecord, Terminal,
@@ -47,25 +47,27 @@ pub(super) enum Outcome {
     Ready(Box<SpotRecord>, Vec<u8>, u64),
     Rejected(Vec<u8>),
     /// Somebody else has the ID, or makes a Spot of it.
-    Lost(SpotRecord),
+    Lost(Box<SpotRecord>),
     /// It was asked for before, and that has ended.
     Over(Ended),
     Failed(Error),
 }
 
 impl Inner {
-    fn limits(home: &Home, stable_type: &SpotType) -> Limits {
-        Limits {
-            spots: home.capacity,
-            of_type: home.capacities.get(stable_type).copied(),
-        }
+    fn limits(home: &Home, kind: ObjectKind, stable_type: &SpotType) -> Limits {
+        let (all, of_types) = match kind {
+            ObjectKind::Entry => return Limits::default(),
+            ObjectKind::User | ObjectKind::Instance => (home.capacity, &home.capacities),
+            ObjectKind::Actor => (home.actor_capacity, &home.actor_capacities),
+        };
+        let of_type = of_types.get(stable_type).copied();
+        Limits { all, of_type }
     }
 
     /// Reserves, makes, and commits, as one turn of the Spot that is to be.
     pub(super) async fn build(&self, object: &Arc<Object>, cause: Cause) -> Outcome {
         let parts = object.factory.parts();
         let home = &object.home;
-        let is_entry = parts.kind == SpotKind::Entry;
         let (inbox, blob) = match self.inbox(&cause.request).await {
             Ok(inbox) => inbox,
             Err(error) => return Outcome::Failed(error),
@@ -80,17 +82,14 @@ impl Inner {
             operation: cause.operation,
             inbox,
             blob: blob.clone(),
-            limits: if is_entry {
-                Limits::default()
-            } else {
-                Self::limits(home, &parts.stable_type)
-            },
+            spot: object.seat(),
+            limits: Self::limits(home, parts.kind, &parts.stable_type),
         };
         let reservation = match self.authority.reserve(reserve).await {
             Ok(Reserving::Won(reservation)) => reservation,
             Ok(Reserving::Issued(record) | Reserving::Lost(record)) => {
                 self.unpointed(blob);
-                return Outcome::Lost(record);
+                return Outcome::Lost(Box::new(record));
             }
             Ok(Reserving::Over(ended)) => {
                 self.unpointed(blob);
@@ -100,12 +99,10 @@ impl Inner {
                 self.unpointed(blob);
                 tracing::debug!(
                     target: "zlink::spot", event_id = "zlink.spot.no_capacity", mesh_name = home.mesh.as_str(),
-                    stable_type = parts.stable_type.as_str(), "a node has no room for another Spot"
+                    stable_type = parts.stable_type.as_str(), "a node has no room for another object"
                 );
-                let text = format!(
-                    "this node has as many Spots of the type {} as it may",
-                    parts.stable_type
-                );
+                let (noun, stable_type) = (object.noun(), &parts.stable_type);
+                let text = format!("this node has as many {noun}s of the type {stable_type} as it may");
                 return Outcome::Failed(Error::not_executed(ErrorKind::CapacityExceeded, text));
             }
             Err(error) => return Outcome::Failed(failed(&error)),
@@ -114,13 +111,12 @@ impl Inner {
             return Outcome::Failed(Error::not_executed(ErrorKind::InternalFailure, "a reservation is gone"));
         };
         if !object.is_reserved(record.generation) {
-            let text = "the Spot was taken from its host before it was made";
+            let text = format!("the {} was taken from its host before it was made", object.noun());
             return Outcome::Failed(Error::not_executed(ErrorKind::Unavailable, text));
         }
-        let request = if parts.kind == SpotKind::User {
-            cause.request.to_vec()
-        } else {
-            Vec::new()
+        let request = match parts.kind {
+            ObjectKind::User | ObjectKind::Actor => cause.request.to_vec(),
+            ObjectKind::Entry | ObjectKind::Instance => Vec::new(),
         };
         let made = contained(object.factory.life().make(object.clone(), request)).await;
         let made = made.map(|made| made.and_then(check_reply));
@@ -180,6 +176,7 @@ impl Inner {
         );
         let (kind, text) = match error {
             MakeError::Request(_) => (ErrorKind::ProtocolError, error.to_string()),
+            MakeError::Refused(ref error) => (error.kind(), error.message().to_owned()),
             MakeError::Reply(_) | MakeError::Failed(_) => (
                 ErrorKind::InternalFailure,
                 format!("the factory of {stable_type} failed"),
@@ -227,14 +224,16 @@ impl Inner {
                 true => ErrorKind::CapacityExceeded,
                 false => ErrorKind::Unavailable,
             };
-            let text = "this node makes and closes as many Spots for its caller as it does at once";
+            let text = "this node makes and ends as many objects for its caller as it does at once";
             return reply.fail(&Error::not_executed(kind, text));
         };
         let deadline = deadline(at, control.timeout_ms);
         let payload = control.payload.of(&record);
         let begun = match control.kind {
-            RecordKind::SpotCreate => self.begin_create(&mesh, &source, payload, deadline),
-            _ => self.begin_close_by(&mesh, payload),
+            RecordKind::SpotCreate => self.begin_create(ObjectKind::User, (&mesh, &source), payload, deadline),
+            RecordKind::ActorCreate => self.begin_create(ObjectKind::Actor, (&mesh, &source), payload, deadline),
+            RecordKind::ActorDestroy => self.begin_close_by(Space::Actors, &mesh, payload),
+            _ => self.begin_close_by(Space::Spots, &mesh, payload),
         };
         match begun {
             Ok(Asked::Create(object, build)) => self.create(object, *build, reply, under_way),
@@ -272,28 +271,28 @@ impl Inner {
 
     fn begin_create(
         self: &Arc<Self>,
-        mesh: &MeshName,
-        source: &Rid,
+        kind: ObjectKind,
+        (mesh, source): (&MeshName, &Rid),
         payload: &[u8],
         deadline: Option<Instant>,
     ) -> Result<Asked, Error> {
         let refuse = |kind, text: &str| Err(Error::not_executed(kind, text));
         let Ok(asked) = codec::decode::<wire::SpotCreate>(payload) else {
-            return refuse(ErrorKind::ProtocolError, "the request to create a Spot cannot be read");
+            return refuse(ErrorKind::ProtocolError, "a request to create cannot be read");
         };
         let operation = operation(&asked.source, asked.source_lifecycle, &asked.operation);
         let (Some(operation), Ok(id), Ok(stable_type)) =
-            (operation, SpotId::new(&asked.id), SpotType::new(&asked.stable_type))
+            (operation, kind.space().id(&asked.id), SpotType::new(&asked.stable_type))
         else {
             return refuse(
                 ErrorKind::ProtocolError,
-                "a field of the request to create a Spot is out of its bounds",
+                "a field of a request to create is out of its bounds",
             );
         };
         if asked.source != source.as_bytes() {
             return refuse(
                 ErrorKind::ProtocolError,
-                "the request to create a Spot names another sender than it came from",
+                "a request to create names another sender than it came from",
             );
         }
         let home = self
@@ -306,14 +305,27 @@ impl Inner {
             );
         };
         check_new(&id)?;
+        let noun = kind.space().noun();
         if !self.takes_new_work() {
-            return refuse(ErrorKind::Unavailable, "this node takes no new Spots now");
+            return refuse(ErrorKind::Unavailable, &format!("this node takes no new {noun}s now"));
         }
-        let Some(factory) = home.factory(SpotKind::User, &stable_type) else {
-            let text = format!("this node has no factory for User Spots of the type {stable_type}");
+        let Some(factory) = home.factory(kind, &stable_type) else {
+            let text = format!("this node has no factory for {noun}s of the type {stable_type}");
             return refuse(ErrorKind::NotFound, &text);
         };
-        let object = Object::new(self.clone(), home.clone(), factory.clone(), id);
+        let object = match kind {
+            ObjectKind::Actor => match home.lobby.get() {
+                Some(entry) => Object::member(&entry, factory.clone(), id),
+                None => None,
+            },
+            _ => Some(Object::new(self.clone(), home.clone(), factory.clone(), id)),
+        };
+        let Some(object) = object else {
+            return refuse(
+                ErrorKind::Unavailable,
+                "this node has no Entry Spot that an Actor begins in",
+            );
+        };
         let cause = Cause {
             operation,
             request: asked.request.into(),
@@ -325,7 +337,7 @@ impl Inner {
 
     fn create(self: &Arc<Self>, object: Arc<Object>, cause: Cause, reply: ReplyTo, under_way: UnderWay) {
         let mut table = self.table.lock();
-        if table.get(object.id.as_str()).is_some() {
+        if table.get(&object.id).is_some() {
             drop((table, under_way));
             // Whoever asked looks at the store again.
             return self.answer(reply, wire::SpotCreated::default());
@@ -340,7 +352,7 @@ impl Inner {
                     created(SpotOutcome::Created, Some(&record), reply)
                 }
                 other => {
-                    let why = Error::not_executed(ErrorKind::NotFound, "the Spot was not made");
+                    let why = Error::not_executed(ErrorKind::NotFound, format!("the {} was not made", making.noun()));
                     spots.gave_up(&making, why);
                     match other {
                         Outcome::Rejected(reply) => created(SpotOutcome::Rejected, None, reply),
@@ -360,15 +372,15 @@ impl Inner {
         }
     }
 
-    fn begin_close_by(&self, mesh: &MeshName, payload: &[u8]) -> Result<Asked, Error> {
+    fn begin_close_by(&self, space: Space, mesh: &MeshName, payload: &[u8]) -> Result<Asked, Error> {
         let refuse = |kind, text: &str| Err(Error::not_executed(kind, text));
         let Ok(asked) = codec::decode::<wire::SpotClose>(payload) else {
-            return refuse(ErrorKind::ProtocolError, "the request to close a Spot cannot be read");
+            return refuse(ErrorKind::ProtocolError, "a request to end cannot be read");
         };
-        let (Some(generation), Ok(id)) = (ObjectGeneration::new(asked.generation), SpotId::new(&asked.id)) else {
+        let (Some(generation), Ok(id)) = (ObjectGeneration::new(asked.generation), space.id(&asked.id)) else {
             return refuse(
                 ErrorKind::ProtocolError,
-                "a field of the request to close a Spot is out of its bounds",
+                "a field of a request to end is out of its bounds",
             );
         };
         let home = self
@@ -383,7 +395,7 @@ impl Inner {
         if !self.fence.is_open() {
             return refuse(
                 ErrorKind::Unavailable,
-                "the host of the Spot cannot prove that it has it now",
+                "this host cannot prove now that it has what is to end",
             );
         }
         let is_there = |object: &Arc<Object>| match object.phase() {
@@ -392,18 +404,26 @@ impl Inner {
             Phase::Creating => object.is_of(generation.get()),
             Phase::Forwarding | Phase::Closing | Phase::Ended => false,
         };
-        let Some(object) = self.object(&id).filter(is_there) else {
+        let there = self.object(&id);
+        if space == Space::Actors && there.as_ref().is_some_and(|actor| actor.phase() == Phase::Closing) {
+            return refuse(ErrorKind::Unavailable, "the Actor ends");
+        }
+        let Some(object) = there.filter(is_there) else {
             return Ok(Asked::NotThere);
         };
-        if object.factory.parts().kind == SpotKind::Entry {
+        if object
+            .spot()
+            .is_some_and(|spot| spot.factory.parts().kind != ObjectKind::Entry)
+        {
+            let text = "an Actor that is a member of a User Spot leaves it before it ends";
+            return refuse(ErrorKind::InvalidOperation, text);
+        }
+        if object.factory.parts().kind == ObjectKind::Entry {
             return refuse(ErrorKind::InvalidOperation, "an Entry Spot lives as long as its node");
         }
         match object.generation() == generation {
             true => Ok(Asked::Close(object)),
-            false => refuse(
-                ErrorKind::InvalidOperation,
-                "the reference is of another incarnation of the Spot",
-            ),
+            false => refuse(ErrorKind::InvalidOperation, "the reference is of another incarnation"),
         }
     }
 }
@@ -483,7 +503,12 @@ impl Spots {
             let Some(factory) = &home.entry else { continue };
             let text = format!("{}-entry-{}", home.rid_prefix, self.0.random.uuid().hyphenated());
             let id = SpotId::new(text).map_err(|error| error.to_string())?;
-            let object = Object::new(self.0.clone(), home.clone(), factory.clone(), id.clone());
+            let object = Object::new(
+                self.0.clone(),
+                home.clone(),
+                factory.clone(),
+                ObjectId::Spot(id.clone()),
+            );
             let cause = Cause {
                 operation: OperationId {
                     source: home.rid.clone(),
@@ -518,6 +543,7 @@ impl Spots {
                 return Err(format!("the Entry Spot of mesh {:?}: {problem}", home.mesh.as_str()));
             }
             home.links.set_entry(id);
+            home.lobby.set(&object);
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! One live Spot on this host: its queues, its state, its phase, its timers. It must not know how others find it.
+//! One live Spot or Actor on this host: its queues, its state, its phase, its timers. It must not know how others find it.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -15,9 +15,9 @@ use crate::channel::Outbound;
 use crate::clock;
 use crate::error::{ArgumentError, Error, ErrorKind};
 use crate::execution::{Callback, CpuPool, IoPool, Offers, Overrun, Owner, Unit};
-use crate::id::{ObjectGeneration, SpotId, SpotRef, TimerName};
+use crate::id::{ObjectGeneration, ObjectId, ObjectKind, ObjectRef, SpotId, TimerName};
 use crate::location::SpotRecord;
-use crate::wire::{SpotCall, SpotTarget};
+use crate::wire::{ObjectCall, SpotTarget};
 
 use super::desk::Incoming;
 use super::factory::SpotFactory;
@@ -55,13 +55,13 @@ impl Phase {
     }
 }
 
-/// One Spot. Of what it keeps while nothing happens, everything that its host knows anyway is left out: there may be a million.
+/// One Spot or Actor. Of what it keeps while nothing happens, everything that its host knows anyway is left out: there may be a million.
 pub(super) struct Object {
-    pub(super) id: SpotId,
+    pub(super) id: ObjectId,
     pub(super) spots: Arc<Inner>,
     pub(super) home: Arc<Home>,
     pub(super) factory: SpotFactory,
-    unit: Unit<SpotJob>,
+    lanes: Lanes,
     /// Of this incarnation; 0 until its ID is reserved, which comes before everything of the user's.
     generation: AtomicU64,
     /// Whether calls of this host go here without asking anybody.
@@ -76,10 +76,24 @@ pub(super) struct Object {
     phase: AtomicU8,
 }
 
-/// What a Spot has once it is asked for.
+/// Where its turns run.
+enum Lanes {
+    /// A unit of its own: a Spot's.
+    Own(Unit<SpotJob>),
+    /// Of an Actor, a member of that Spot's.
+    Member(Box<Seat>),
+}
+
+/// An Actor's place in a Spot.
+struct Seat {
+    spot: Arc<Object>,
+    owner: Owner<SpotJob>,
+}
+
+/// What an object has once it is asked for.
 #[derive(Default)]
 struct Rare {
-    reference: OnceLock<SpotRef>,
+    reference: OnceLock<ObjectRef>,
     /// The owners of its timers.
     timers: Mutex<BTreeMap<TimerName, Owner<SpotJob>>>,
 }
@@ -102,13 +116,26 @@ struct End {
 }
 
 impl Object {
-    pub(super) fn new(spots: Arc<Inner>, home: Arc<Home>, factory: SpotFactory, id: SpotId) -> Arc<Self> {
-        let unit = Unit::on(&spots.workers, factory.parts().mode);
+    pub(super) fn new(spots: Arc<Inner>, home: Arc<Home>, factory: SpotFactory, id: ObjectId) -> Arc<Self> {
+        let lanes = Lanes::Own(Unit::on(&spots.workers, factory.parts().mode));
+        Self::in_lanes(spots, home, factory, id, lanes)
+    }
+
+    /// An Actor, which begins in `spot`; `None` where that has no members.
+    pub(super) fn member(spot: &Arc<Self>, factory: SpotFactory, id: ObjectId) -> Option<Arc<Self>> {
+        let Lanes::Own(unit) = &spot.lanes else { return None };
+        let (spot, owner) = (spot.clone(), unit.member()?);
+        let (spots, home) = (spot.spots.clone(), spot.home.clone());
+        let lanes = Lanes::Member(Box::new(Seat { spot, owner }));
+        Some(Self::in_lanes(spots, home, factory, id, lanes))
+    }
+
+    fn in_lanes(spots: Arc<Inner>, home: Arc<Home>, factory: SpotFactory, id: ObjectId, lanes: Lanes) -> Arc<Self> {
         Arc::new(Self {
             id,
             home,
             factory,
-            unit,
+            lanes,
             generation: AtomicU64::new(0),
             route: Route::default(),
             worked: AtomicU64::new(spots.moment(clock::now())),
@@ -140,19 +167,17 @@ impl Object {
     /// Before its ID is reserved: nothing of the user's runs then.
     pub(super) fn generation(&self) -> ObjectGeneration {
         let generation = ObjectGeneration::new(self.generation.load(Ordering::Acquire));
-        generation.expect("a Spot is reserved before it is made")
+        generation.expect("an object is reserved before it is made")
     }
 
     /// This incarnation of it.
     ///
     /// # Panics
     /// As [`Object::generation`].
-    pub(super) fn reference(&self) -> &SpotRef {
-        self.rare().reference.get_or_init(|| SpotRef {
-            id: self.id.clone(),
-            generation: self.generation(),
-            mesh: self.home.mesh.clone(),
-            node: self.home.rid.clone(),
+    pub(super) fn reference(&self) -> &ObjectRef {
+        self.rare().reference.get_or_init(|| {
+            let (mesh, node) = (self.home.mesh.clone(), self.home.rid.clone());
+            ObjectRef::new(self.id.clone(), self.generation(), mesh, node)
         })
     }
 
@@ -166,12 +191,47 @@ impl Object {
     }
 
     pub(super) fn lane(&self) -> &Owner<SpotJob> {
-        self.unit.lane()
+        match &self.lanes {
+            Lanes::Own(unit) => unit.lane(),
+            Lanes::Member(seat) => &seat.owner,
+        }
     }
 
-    /// What its application callbacks may do.
+    /// Of an Actor, the Spot that it is a member of.
+    pub(super) fn spot(&self) -> Option<&Arc<Object>> {
+        match &self.lanes {
+            Lanes::Own(_) => None,
+            Lanes::Member(seat) => Some(&seat.spot),
+        }
+    }
+
+    /// Whether it is the Entry Spot of its node.
+    pub(super) fn is_entry(self: &Arc<Self>) -> bool {
+        self.factory.parts().kind == ObjectKind::Entry
+    }
+
+    /// Its ID.
+    pub(super) fn seat(&self) -> Option<SpotId> {
+        self.spot()?.id.spot().cloned()
+    }
+
+    /// What people call it.
+    pub(super) fn noun(&self) -> &'static str {
+        self.id.space().noun()
+    }
+
+    /// What events call it.
+    pub(super) fn surface(&self) -> &'static str {
+        self.id.space().surface()
+    }
+
+    /// What its application callbacks may do, where a Spot's would be `callback`.
     pub(super) fn offers(&self, callback: Callback) -> Offers {
-        self.unit.mode().offers(callback, false)
+        match (&self.lanes, callback) {
+            (Lanes::Own(unit), _) => unit.mode().offers(callback, false),
+            (Lanes::Member(seat), Callback::Unit) => seat.spot.offers(Callback::Member),
+            (Lanes::Member(seat), _) => seat.spot.offers(callback),
+        }
     }
 
     pub(super) fn cell(&self) -> Option<&(dyn Any + Send + Sync)> {
@@ -236,18 +296,19 @@ impl Object {
     }
 
     /// Why a call for another owner than this one, as it is now, is not for it.
-    pub(super) fn refusal(&self, call: &SpotCall) -> Option<(ErrorKind, &'static str)> {
+    pub(super) fn refusal(&self, call: &ObjectCall) -> Option<(ErrorKind, &'static str)> {
         let (lease, generation, owner_generation) = self.state.lock().record.owner(self)?;
         let other_owner = call.lease != lease.get();
         let other_generation = call.generation == generation.get() && call.owner_generation != owner_generation;
-        (other_owner || other_generation).then_some((ErrorKind::Unavailable, "another owner of the Spot was meant"))
+        (other_owner || other_generation).then_some((ErrorKind::Unavailable, "another owner was meant"))
     }
 
     /// Why what waits for it does not run.
     pub(super) fn why_ended(&self) -> Error {
         let ended = self.state.lock().end.as_ref().and_then(|end| end.why.clone());
         ended.unwrap_or_else(|| {
-            Error::not_executed(ErrorKind::ShuttingDown, "the Spot ended before the call could start")
+            let text = format!("the {} ended before the call could start", self.noun());
+            Error::not_executed(ErrorKind::ShuttingDown, text)
         })
     }
 
@@ -328,11 +389,22 @@ impl Object {
         }
     }
 
-    /// Ends it here and now: another host has it, or it was never made. What waits is told why.
-    pub(super) fn stop_with(&self, why: Error) {
+    /// Ends it here and now: another host has it, or it was never made. What waits is told why. Its state is dropped once
+    /// no turn has it: it may hold a context, and so this.
+    pub(super) fn stop_with(self: &Arc<Self>, why: Error) {
         let kind = why.kind();
         self.state.lock().end.get_or_insert_default().why.get_or_insert(why);
         self.stop(kind);
+        let object = self.clone();
+        self.spots.runtime.spawn(async move {
+            object.drained().await;
+            object.forget();
+        });
+    }
+
+    /// Nothing of it runs any more.
+    pub(super) fn forget(&self) {
+        self.factory.life().forget(self);
     }
 
     /// The same without a reason of its own.
@@ -410,7 +482,11 @@ impl Object {
 
     fn timer_owner(&self, name: &TimerName) -> Owner<SpotJob> {
         let mut timers = self.rare().timers.lock();
-        timers.entry(name.clone()).or_insert_with(|| self.unit.timer()).clone()
+        let own = || match &self.lanes {
+            Lanes::Own(unit) => unit.timer(),
+            Lanes::Member(seat) => seat.owner.clone(),
+        };
+        timers.entry(name.clone()).or_insert_with(own).clone()
     }
 
     pub(super) fn add_timer(
@@ -431,10 +507,7 @@ impl Object {
         // Until it is registered: whoever seals the Spot meanwhile ends it with the others.
         let _state = self.state.lock();
         if !matches!(self.phase(), Phase::Creating | Phase::Ready) {
-            return Err(ArgumentError::new(
-                "timer",
-                "the Spot closes; it starts no timer any more",
-            ));
+            return Err(ArgumentError::new("timer", "it closes; it starts no timer any more"));
         }
         let owner = self.timer_owner(name);
         let (spots, handler) = (Arc::downgrade(&self.spots), handler.clone());

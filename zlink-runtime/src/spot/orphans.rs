@@ -29,7 +29,7 @@ impl Inner {
         if !self.fence.is_open() {
             return Err(AuthorityError::Closed);
         }
-        let holds = |id: &crate::id::SpotId| self.table.lock().get(id.as_str()).is_some();
+        let holds = |id: &_| self.table.lock().get(id).is_some();
         let stepped = orphans.step(&self.authority, holds).await;
         if let Err(error) = &stepped {
             tracing::debug!(target: "zlink::spot", %error, "what dead hosts have left is not looked through now");

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 use crate::channel::{Flow, Outbound, is_traced};
 use crate::error::{Error, ErrorKind};
-use crate::id::{ChannelName, MeshName, Rid, SpotId};
+use crate::id::{ChannelName, MeshName, ObjectId, Rid};
 use crate::permit::Permit;
 use crate::transport::{Lane, Record};
 use crate::wire::{self, OperationName, Publish};
@@ -26,7 +26,7 @@ type Key = (String, String, String);
 
 /// The Spots of this host that subscribe, by what to.
 #[derive(Default)]
-pub(super) struct Subscribers(Mutex<BTreeMap<Key, BTreeMap<SpotId, Arc<Object>>>>);
+pub(super) struct Subscribers(Mutex<BTreeMap<Key, BTreeMap<ObjectId, Arc<Object>>>>);
 
 impl Subscribers {
     fn keys(object: &Object) -> impl Iterator<Item = Key> {

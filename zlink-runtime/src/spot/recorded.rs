@@ -68,6 +68,7 @@ impl Recorded {
             && record.mesh == home.mesh
             && record.node == home.rid
             && record.lifecycle == home.lifecycle
+            && record.spot == object.seat()
             && object.is_of(record.generation.get())
             && record.owner == object.spots.fence.lease().config().owner;
         if !is_own {
@@ -108,6 +109,7 @@ impl Recorded {
             operation: own.operation.whole(&object.home),
             inbox,
             blob,
+            spot: object.seat(),
         })
     }
 

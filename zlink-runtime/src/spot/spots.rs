@@ -10,25 +10,24 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::channel::{DropCounts, Drops, Filters, Objects, Outbound, OwnPeer, Owned, Place};
+use crate::channel::{DropCounts, Drops, Filters, Objects, Outbound, OwnPeer, Place};
 use crate::clock;
 use crate::error::{Error, ErrorKind};
 use crate::execution::{CpuPool, IoPool, Timers, WorkersHandle};
-use crate::id::{Generation, MeshName, Rid, SpotId, SpotKind, SpotType};
-use crate::limit::ROUTE_CACHE_ROUTES;
+use crate::id::{Generation, MeshName, ObjectId, ObjectKind, Rid, SpotType};
+use crate::limit::LIFECYCLE_JOBS;
 use crate::location::{Authority, Blobs, HostLease, Reader, SpotRecord, nanos};
 use crate::mesh::Links;
 use crate::permit::HostPermits;
 use crate::random::Random;
-use crate::routing::cache::RouteCache;
 
 use super::controls::Controls;
 use super::factory::SpotFactory;
-use super::known::{Activations, Places, activations};
+use super::known::{Finds, Places};
 use super::object::Object;
 use super::publish::{Fanout, Subscribers};
 use super::shared::Shared;
@@ -59,12 +58,17 @@ pub(crate) struct Home {
     /// Whether it can have any, or only call them.
     pub(crate) serves: bool,
     pub(crate) factories: HashMap<SpotType, SpotFactory>,
+    /// Those of Actors.
+    pub(crate) actors: HashMap<SpotType, SpotFactory>,
     pub(crate) entry: Option<SpotFactory>,
     pub(crate) rid_prefix: String,
     /// Of one type.
     pub(crate) capacities: HashMap<SpotType, NonZeroU32>,
     /// Of all types.
     pub(crate) capacity: Option<NonZeroU32>,
+    /// The same of Actors.
+    pub(crate) actor_capacities: HashMap<SpotType, NonZeroU32>,
+    pub(crate) actor_capacity: Option<NonZeroU32>,
     /// How long an Instance Spot may have nothing to do.
     pub(crate) idle_timeout: Option<Duration>,
     /// What stands around the handlers of its Spots.
@@ -73,6 +77,8 @@ pub(crate) struct Home {
     pub(crate) own: OnceLock<Arc<OwnPeer>>,
     /// And as a place of Spots.
     pub(crate) place: OnceLock<Arc<Place>>,
+    /// Its Entry Spot, once there is one.
+    pub(crate) lobby: Lobby,
 }
 
 impl Home {
@@ -97,10 +103,46 @@ impl Home {
     }
 
     /// The factory of that type, if it is of that kind.
-    pub(super) fn factory(&self, kind: SpotKind, stable_type: &SpotType) -> Option<&SpotFactory> {
-        self.factories
-            .get(stable_type)
-            .filter(|factory| factory.parts().kind == kind)
+    pub(super) fn factory(&self, kind: ObjectKind, stable_type: &SpotType) -> Option<&SpotFactory> {
+        let of_kind = match kind {
+            ObjectKind::Actor => &self.actors,
+            ObjectKind::Entry | ObjectKind::User | ObjectKind::Instance => &self.factories,
+        };
+        of_kind.get(stable_type).filter(|factory| factory.parts().kind == kind)
+    }
+}
+
+/// The Entry Spot of a node, where its Actors begin. Empty until it is made.
+#[derive(Debug)]
+pub(crate) struct Lobby {
+    /// The table keeps it, and it keeps its node.
+    entry: OnceLock<Weak<Object>>,
+    admissions: Semaphore,
+}
+
+impl Default for Lobby {
+    fn default() -> Self {
+        // Half of what its lifecycle lane takes: the other half is for what else there is to do.
+        let admissions = Semaphore::new(LIFECYCLE_JOBS / 2);
+        let entry = OnceLock::new();
+        Self { entry, admissions }
+    }
+}
+
+impl Lobby {
+    pub(super) fn get(&self) -> Option<Arc<Object>> {
+        self.entry.get()?.upgrade()
+    }
+
+    pub(super) fn set(&self, entry: &Arc<Object>) {
+        // There is one.
+        let _ = self.entry.set(Arc::downgrade(entry));
+    }
+
+    /// Waits until its lane has room for one more new Actor, first come, first served.
+    pub(super) async fn room(&self) -> Option<SemaphorePermit<'_>> {
+        // It is never closed.
+        self.admissions.acquire().await.ok()
     }
 }
 
@@ -127,14 +169,10 @@ pub(super) struct Inner {
     pub(super) homes: Vec<Arc<Home>>,
     /// Those that are here, or are being made here.
     pub(super) table: Mutex<Table>,
-    /// Those that were found, here and elsewhere.
-    pub(super) routes: Mutex<RouteCache<SpotId, Owned>>,
+    /// Those that were found, and those that this host has sent a first message to.
+    pub(super) finds: Mutex<Finds>,
     /// Where that is.
     pub(super) places: Mutex<Places>,
-    /// Those that this host has sent a first message to, and where.
-    pub(super) activating: Mutex<Activations>,
-    /// How many such messages there were.
-    pub(super) first_messages: AtomicU64,
     /// Nodes whose hosts were just proved dead, and until when the list of nodes may not show it.
     pub(super) counted_out: Mutex<HashMap<Rid, Instant>>,
     pub(super) subscribers: Subscribers,
@@ -164,10 +202,8 @@ impl Spots {
             shared: config.shared,
             homes: config.homes.into_iter().map(Arc::new).collect(),
             table: Mutex::default(),
-            routes: Mutex::new(RouteCache::new(config.route_age, ROUTE_CACHE_ROUTES)),
+            finds: Mutex::new(Finds::new(config.route_age)),
             places: Mutex::default(),
-            activating: Mutex::new(activations()),
-            first_messages: AtomicU64::new(0),
             counted_out: Mutex::default(),
             subscribers: Subscribers::default(),
             fanout,
@@ -206,7 +242,7 @@ impl Spots {
 
     /// Changes how long what is found from here on is looked up no more.
     pub(crate) fn set_route_age(&self, age: Duration) {
-        self.0.routes.lock().set_max_age(age);
+        self.0.finds.lock().routes.set_max_age(age);
     }
 
     /// Stops everything at once, and waits for nothing.
@@ -216,6 +252,7 @@ impl Spots {
             // What waits for its end is answered as it is dropped.
             drop(object.end());
             object.stop(ErrorKind::ShuttingDown);
+            object.forget();
         }
         self.0.end_tasks();
     }
@@ -231,17 +268,18 @@ impl Inner {
         nanos(at.saturating_duration_since(self.start))
     }
 
-    pub(super) fn object(&self, id: &SpotId) -> Option<Arc<Object>> {
-        self.table.lock().get(id.as_str()).cloned()
+    pub(super) fn object(&self, id: &ObjectId) -> Option<Arc<Object>> {
+        self.table.lock().get(id).cloned()
     }
 
     /// Another host has released that Spot: nothing of it runs here any more.
     fn was_taken(self: &Arc<Self>, record: &SpotRecord) {
         let object = self.object(&record.id);
         if let Some(object) = object.filter(|object| object.is_taken(record.generation)) {
-            tracing::warn!(target: "zlink::spot", event_id = "zlink.spot.taken", spot = %record.id, "another host has taken a Spot of this one");
+            tracing::warn!(target: "zlink::spot", event_id = "zlink.spot.taken", spot = %record.id, "another host has taken a Spot or Actor of this one");
             self.remove(&object);
-            let text = "the Spot was taken from its host, which could not prove that it lives";
+            let noun = record.id.space().noun();
+            let text = format!("the {noun} was taken from its host, which could not prove that it lives");
             object.stop_with(Error::not_executed(ErrorKind::Unavailable, text));
         }
     }

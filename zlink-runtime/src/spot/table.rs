@@ -1,51 +1,73 @@
-//! The Spots of a host by their IDs, each of which stands in its Spot alone.
+//! The Spots and Actors of a host by their IDs, each of which stands in its object alone.
 
 use std::borrow::Borrow;
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use crate::id::{ObjectId, Space};
 use crate::routing::keyed::Keyed;
 
 use super::object::Object;
 
 #[derive(Default)]
-pub(super) struct Table(HashSet<ById, Keyed>);
+pub(super) struct Table {
+    spots: HashSet<ById, Keyed>,
+    actors: HashSet<ById, Keyed>,
+}
 
+#[allow(clippy::mutable_key_type, reason = "an ID is what it was made with")]
 impl Table {
-    /// The Spot with that ID, as it came: what is no ID finds none.
+    pub(super) fn get(&self, id: &ObjectId) -> Option<&Arc<Object>> {
+        self.named(id.space(), id.as_str().as_bytes())
+    }
+
+    /// The one with that ID, as it came: what is no ID finds none.
     #[inline]
-    pub(super) fn get(&self, id: impl AsRef<[u8]>) -> Option<&Arc<Object>> {
-        self.0.get(id.as_ref()).map(|found| &found.0)
+    pub(super) fn named(&self, space: Space, id: &[u8]) -> Option<&Arc<Object>> {
+        let those = match space {
+            Space::Spots => &self.spots,
+            Space::Actors => &self.actors,
+        };
+        those.get(id).map(|found| &found.0)
+    }
+
+    fn of(&mut self, object: &Object) -> &mut HashSet<ById, Keyed> {
+        match object.id.space() {
+            Space::Spots => &mut self.spots,
+            Space::Actors => &mut self.actors,
+        }
     }
 
     pub(super) fn insert(&mut self, object: Arc<Object>) {
-        self.0.replace(ById(object));
+        self.of(&object).replace(ById(object));
     }
 
     /// Takes that very one out, if it is there.
     pub(super) fn remove(&mut self, object: &Arc<Object>) {
-        if self
-            .get(object.id.as_str())
-            .is_some_and(|there| Arc::ptr_eq(there, object))
-        {
-            self.0.remove(object.id.as_str().as_bytes());
+        if self.get(&object.id).is_some_and(|there| Arc::ptr_eq(there, object)) {
+            self.of(object).remove(object.id.as_str().as_bytes());
         }
     }
 
+    pub(super) fn spots(&self) -> impl Iterator<Item = &Arc<Object>> {
+        self.spots.iter().map(|one| &one.0)
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<Object>> {
-        self.0.iter().map(|one| &one.0)
+        self.spots().chain(self.actors.iter().map(|one| &one.0))
     }
 
     pub(super) fn drain(&mut self) -> impl Iterator<Item = Arc<Object>> {
-        self.0.drain().map(|one| one.0)
+        self.spots.drain().chain(self.actors.drain()).map(|one| one.0)
     }
 
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.spots.len() + self.actors.len()
     }
 }
 
+/// In a set of one space.
 struct ById(Arc<Object>);
 
 impl PartialEq for ById {

@@ -6,6 +6,8 @@ use crate::id::Rid;
 /// A call, as far as it is told of.
 #[derive(Clone, Copy)]
 pub(super) struct Told<'a> {
+    /// Whether it is for a Spot or an Actor.
+    pub(super) surface: &'static str,
     pub(super) mesh: &'a str,
     pub(super) packet: &'a str,
     /// Of a request.
@@ -18,7 +20,7 @@ impl Told<'_> {
     pub(super) fn received(&self, source: &Rid) {
         let flow = self.flow;
         tracing::debug!(
-            target: "zlink::flow", phase = "received", surface = "spot", mesh_name = self.mesh, packet_name = self.packet,
+            target: "zlink::flow", phase = "received", surface = self.surface, mesh_name = self.mesh, packet_name = self.packet,
             source_rid = %source, flow_id = %flow.id, flow_origin = %flow.origin,
             correlation_id = self.correlation.map(CorrelationId::shown)
         );
@@ -27,7 +29,7 @@ impl Told<'_> {
     /// It stands in the queue of its Spot.
     pub(super) fn admitted(&self) {
         tracing::debug!(
-            target: "zlink::flow", phase = "admitted", surface = "spot", mesh_name = self.mesh,
+            target: "zlink::flow", phase = "admitted", surface = self.surface, mesh_name = self.mesh,
             packet_name = self.packet, flow_id = %self.flow.id,
             correlation_id = self.correlation.map(CorrelationId::shown)
         );

@@ -1,4 +1,4 @@
-//! What a Spot's callbacks are told and may do: contexts, which can be kept, and turns, which end with their callback.
+//! What callbacks of Spots and Actors are told and may do: contexts, which can be kept, and turns, which end with their callback.
 //!
 //! What a kind must not do has no method. It must not know how turns are run.
 
@@ -13,22 +13,22 @@ use bytes::Bytes;
 use crate::channel::{Caller, CorrelationId, HandlerScope, MessageKind, Outbound, caller};
 use crate::error::{ArgumentError, HandlerError};
 use crate::execution::{Overrun, WorkCall, YieldFor, YieldTurn, Yields};
-use crate::id::{MeshName, Rid, SpotId, SpotRef, TimerName};
+use crate::id::{MeshName, Rid, SpotId, TimerName};
 use crate::message::metadata::MetadataView;
 
-use super::kind::{Closes, OfKind};
-use super::object::Object;
+use super::kind::{Actor, Closes, OfKind};
+use super::object::{Object, Phase};
 use super::value::CloseReason;
 
-/// What a Spot is and where: for its factory, and to be kept. Clones are the same.
+/// What a Spot or an Actor is and where: for its factory, and to be kept. Clones are the same.
 ///
 /// Calls start from it, as from a turn.
-pub struct SpotContext<K> {
+pub struct ObjectContext<K> {
     object: Arc<Object>,
     kind: PhantomData<fn() -> K>,
 }
 
-impl<K> SpotContext<K> {
+impl<K> ObjectContext<K> {
     pub(super) fn new(object: Arc<Object>) -> Self {
         Self {
             object,
@@ -37,7 +37,7 @@ impl<K> SpotContext<K> {
     }
 }
 
-impl<K> Clone for SpotContext<K> {
+impl<K> Clone for ObjectContext<K> {
     fn clone(&self) -> Self {
         Self::new(self.object.clone())
     }
@@ -45,16 +45,18 @@ impl<K> Clone for SpotContext<K> {
 
 macro_rules! common {
     () => {
-        /// The Spot's ID.
+        /// The ID of the Spot, or of the Actor.
         #[must_use]
-        pub fn id(&self) -> &SpotId {
-            &self.object().id
+        pub fn id(&self) -> &K::Id {
+            let id = K::id(&self.object().id);
+            id.unwrap_or_else(|| unreachable!("its factory is of that kind"))
         }
 
         /// This very incarnation of it.
         #[must_use]
-        pub fn reference(&self) -> &SpotRef {
-            self.object().reference()
+        pub fn reference(&self) -> &K::Ref {
+            let reference = K::reference(self.object().reference());
+            reference.unwrap_or_else(|| unreachable!("its factory is of that kind"))
         }
 
         /// The mesh of the node that has it.
@@ -77,7 +79,7 @@ macro_rules! common {
     };
 }
 
-impl<K: OfKind> SpotContext<K> {
+impl<K: OfKind> ObjectContext<K> {
     common!();
 
     fn object(&self) -> &Arc<Object> {
@@ -85,7 +87,20 @@ impl<K: OfKind> SpotContext<K> {
     }
 }
 
-impl<K> caller::Caller for SpotContext<K> {
+impl ObjectContext<Actor> {
+    /// The Spot that it is a member of; `None` until it is Ready.
+    #[must_use]
+    pub fn spot(&self) -> Option<SpotId> {
+        (self.object.phase() != Phase::Creating).then(|| self.object.seat())?
+    }
+
+    /// Whether it is what that object was made with.
+    pub(super) fn is_of(&self, object: &Arc<Object>) -> bool {
+        Arc::ptr_eq(&self.object, object)
+    }
+}
+
+impl<K> caller::Caller for ObjectContext<K> {
     fn outbound(&self) -> &Outbound {
         self.object.outbound()
     }
@@ -96,11 +111,11 @@ impl<K> caller::Caller for SpotContext<K> {
     }
 }
 
-impl<K> Caller for SpotContext<K> {}
+impl<K> Caller for ObjectContext<K> {}
 
-impl<K> fmt::Debug for SpotContext<K> {
+impl<K> fmt::Debug for ObjectContext<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("SpotContext").field(&self.object).finish()
+        f.debug_tuple("ObjectContext").field(&self.object).finish()
     }
 }
 
@@ -164,13 +179,26 @@ impl TurnCore {
     }
 }
 
-/// One turn of a Spot of the kind `K`. Calls start from it; it ends with its callback.
-pub struct SpotTurn<'t, K> {
+/// Of an Actor.
+pub type ActorContext = ObjectContext<Actor>;
+/// Of an Actor.
+pub type ActorTurn<'t> = ObjectTurn<'t, Actor>;
+/// Of an Actor.
+pub type ActorYieldTurn<'t, A> = ObjectYieldTurn<'t, A, Actor>;
+/// Of a Spot.
+pub type SpotContext<K> = ObjectContext<K>;
+/// Of a Spot.
+pub type SpotTurn<'t, K> = ObjectTurn<'t, K>;
+/// Of a Spot.
+pub type SpotYieldTurn<'t, S, K> = ObjectYieldTurn<'t, S, K>;
+
+/// One turn of an object of the kind `K`. Calls start from it; it ends with its callback.
+pub struct ObjectTurn<'t, K> {
     core: &'t TurnCore,
     kind: PhantomData<fn() -> K>,
 }
 
-impl<'t, K> SpotTurn<'t, K> {
+impl<'t, K> ObjectTurn<'t, K> {
     pub(super) fn new(core: &'t TurnCore) -> Self {
         Self {
             core,
@@ -183,7 +211,7 @@ impl<'t, K> SpotTurn<'t, K> {
     }
 }
 
-impl<K: OfKind> SpotTurn<'_, K> {
+impl<K: OfKind> ObjectTurn<'_, K> {
     common!();
 
     /// Whether somebody waits for a reply.
@@ -221,8 +249,8 @@ impl<K: OfKind> SpotTurn<'_, K> {
 
     /// What lives as long as the Spot, and can be kept.
     #[must_use]
-    pub fn context(&self) -> SpotContext<K> {
-        SpotContext::new(self.object().clone())
+    pub fn context(&self) -> ObjectContext<K> {
+        ObjectContext::new(self.object().clone())
     }
 
     /// Starts the timer `name`: its handler runs every `period`, first after one, as a turn of the Spot. One that runs
@@ -237,7 +265,7 @@ impl<K: OfKind> SpotTurn<'_, K> {
     /// The same, and what becomes of ticks that were due while the Spot was busy.
     ///
     /// # Errors
-    /// As [`SpotTurn::add_timer`]; a bound of ticks to make up for outside 1 to `i32::MAX`.
+    /// As [`ObjectTurn::add_timer`]; a bound of ticks to make up for outside 1 to `i32::MAX`.
     pub fn add_timer_with(
         &mut self,
         name: TimerName,
@@ -271,7 +299,15 @@ impl<K: OfKind> SpotTurn<'_, K> {
     }
 }
 
-impl<K: Closes> SpotTurn<'_, K> {
+impl ObjectTurn<'_, Actor> {
+    /// The Spot that it is a member of.
+    #[must_use]
+    pub fn spot(&self) -> Option<SpotId> {
+        self.object().seat()
+    }
+}
+
+impl<K: Closes> ObjectTurn<'_, K> {
     /// Closes the Spot: it takes no new messages from now on, finishes what it has accepted, this turn included, runs
     /// `on_closing`, and is gone. Doing it again changes nothing.
     pub fn close(&mut self) {
@@ -279,7 +315,7 @@ impl<K: Closes> SpotTurn<'_, K> {
     }
 }
 
-impl<K> caller::Caller for SpotTurn<'_, K> {
+impl<K> caller::Caller for ObjectTurn<'_, K> {
     fn outbound(&self) -> &Outbound {
         self.core.object.outbound()
     }
@@ -289,28 +325,28 @@ impl<K> caller::Caller for SpotTurn<'_, K> {
     }
 }
 
-impl<K> Caller for SpotTurn<'_, K> {}
+impl<K> Caller for ObjectTurn<'_, K> {}
 
-impl<K> fmt::Debug for SpotTurn<'_, K> {
+impl<K> fmt::Debug for ObjectTurn<'_, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("SpotTurn").field(self.core).finish()
+        f.debug_tuple("ObjectTurn").field(self.core).finish()
     }
 }
 
 /// A turn that its handler may give back while it waits: it owns the state `S` of the Spot.
 ///
-/// It is a [`SpotTurn`], too. The state is borrowed from it; a borrow ends before [`yield_for`](Self::yield_for), and
+/// It is a [`ObjectTurn`], too. The state is borrowed from it; a borrow ends before [`yield_for`](Self::yield_for), and
 /// what was read before is read again after it: other turns may have run.
-pub struct SpotYieldTurn<'t, S: Send + 'static, K> {
+pub struct ObjectYieldTurn<'t, S: Send + 'static, K> {
     state: YieldTurn<'t, S>,
-    turn: SpotTurn<'t, K>,
+    turn: ObjectTurn<'t, K>,
 }
 
-impl<'t, S: Send + 'static, K> SpotYieldTurn<'t, S, K> {
+impl<'t, S: Send + 'static, K> ObjectYieldTurn<'t, S, K> {
     pub(super) fn new(state: YieldTurn<'t, S>, core: &'t TurnCore) -> Self {
         Self {
             state,
-            turn: SpotTurn::new(core),
+            turn: ObjectTurn::new(core),
         }
     }
 
@@ -330,21 +366,21 @@ impl<'t, S: Send + 'static, K> SpotYieldTurn<'t, S, K> {
     }
 }
 
-impl<'t, S: Send + 'static, K> Deref for SpotYieldTurn<'t, S, K> {
-    type Target = SpotTurn<'t, K>;
+impl<'t, S: Send + 'static, K> Deref for ObjectYieldTurn<'t, S, K> {
+    type Target = ObjectTurn<'t, K>;
 
-    fn deref(&self) -> &SpotTurn<'t, K> {
+    fn deref(&self) -> &ObjectTurn<'t, K> {
         &self.turn
     }
 }
 
-impl<S: Send + 'static, K> DerefMut for SpotYieldTurn<'_, S, K> {
+impl<S: Send + 'static, K> DerefMut for ObjectYieldTurn<'_, S, K> {
     fn deref_mut(&mut self) -> &mut Self::Target {
         &mut self.turn
     }
 }
 
-impl<S: Send + 'static, K> caller::Caller for SpotYieldTurn<'_, S, K> {
+impl<S: Send + 'static, K> caller::Caller for ObjectYieldTurn<'_, S, K> {
     fn outbound(&self) -> &Outbound {
         self.turn.core.object.outbound()
     }
@@ -354,11 +390,11 @@ impl<S: Send + 'static, K> caller::Caller for SpotYieldTurn<'_, S, K> {
     }
 }
 
-impl<S: Send + 'static, K> Caller for SpotYieldTurn<'_, S, K> {}
+impl<S: Send + 'static, K> Caller for ObjectYieldTurn<'_, S, K> {}
 
-impl<S: Send + 'static, K> fmt::Debug for SpotYieldTurn<'_, S, K> {
+impl<S: Send + 'static, K> fmt::Debug for ObjectYieldTurn<'_, S, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("SpotYieldTurn").field(self.turn.core).finish()
+        f.debug_tuple("ObjectYieldTurn").field(self.turn.core).finish()
     }
 }
 

@@ -12,6 +12,15 @@ pub enum Created<S, R = ()> {
     Rejected(R),
 }
 
+/// What a Spot decides about an Actor that wants to be its member, with what the Actor's creator is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission<R = ()> {
+    /// It is.
+    Accepted(R),
+    /// It is not.
+    Rejected(R),
+}
+
 /// How a create, or get-or-create, of a User Spot ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SpotCreated<R> {

@@ -13,7 +13,9 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use crate::error::ArgumentError;
-use crate::id::{Generation, MeshName, ObjectGeneration, Rid, SpotId, SpotKind, SpotRef, SpotType};
+use crate::id::{
+    Generation, MeshName, ObjectGeneration, ObjectId, ObjectRef, Rid, Space, SpotId, SpotKind, SpotRef, SpotType,
+};
 use crate::location::{
     self, AuthorityError, BootClock, CreationOutcome, HostLease, LeaseConfig, LocationStore, LocationTiming, OwnerId,
     Removal, Reserving, Resolved, SpotRecord, SpotState, Terminal,
@@ -84,7 +86,10 @@ impl Spot {
     /// This incarnation, where it was.
     #[must_use]
     pub fn reference(&self) -> SpotRef {
-        self.0.reference()
+        match self.0.reference() {
+            ObjectRef::Spot(spot) => spot,
+            ObjectRef::Actor(actor) => unreachable!("{actor:?} was not asked for"),
+        }
     }
 
     /// Which incarnation it is.
@@ -114,7 +119,10 @@ impl Spot {
     /// Its kind.
     #[must_use]
     pub fn kind(&self) -> SpotKind {
-        self.0.kind
+        self.0
+            .kind
+            .spot()
+            .unwrap_or_else(|| unreachable!("only Spots are asked for"))
     }
 
     /// The name of the blob with the request or first message that is not done with, where it is not in the record.
@@ -260,7 +268,7 @@ impl Owner {
 
     /// What the ID leads to.
     pub async fn resolve(&self, id: &SpotId) -> Seen {
-        match self.authority.resolve(id).await {
+        match self.authority.resolve(&ObjectId::Spot(id.clone())).await {
             Resolved::Ready(record) => Seen::Ready(Spot(record)),
             Resolved::Creating(record) => Seen::Creating(Spot(record)),
             Resolved::Missing => Seen::Missing,
@@ -272,8 +280,8 @@ impl Owner {
     /// Reserves the ID.
     pub async fn reserve(&self, ask: Ask) -> Seen {
         let reserve = location::Reserve {
-            id: ask.id,
-            kind: ask.kind,
+            id: ObjectId::Spot(ask.id),
+            kind: ask.kind.into(),
             stable_type: ask.stable_type,
             mesh: MeshName::from_static("test"),
             node: self.node.clone(),
@@ -281,8 +289,9 @@ impl Owner {
             operation: self.operation(ask.operation),
             inbox: ask.inbox,
             blob: None,
+            spot: None,
             limits: location::Limits {
-                spots: NonZeroU32::new(ask.spots),
+                all: NonZeroU32::new(ask.spots),
                 of_type: NonZeroU32::new(ask.of_type),
             },
         };
@@ -332,7 +341,7 @@ impl Owner {
 
     /// Takes away what a dead host owns.
     pub async fn release(&self, reference: &SpotRef) -> Seen {
-        match self.authority.release(reference).await {
+        match self.authority.release(&reference.clone().into()).await {
             Ok(removal) => removal.into(),
             Err(error) => error.into(),
         }
@@ -368,7 +377,7 @@ impl Owner {
     pub async fn counted(&self, of_type: Option<(SpotKind, &SpotType)>) -> Result<(u32, u32), String> {
         self.authority
             .reader()
-            .counted(&self.node, of_type)
+            .counted(&self.node, of_type.map(|(kind, name)| (kind.into(), name)))
             .await
             .map(|counts| (counts.active, counts.reserved))
             .map_err(|error| error.to_string())
@@ -393,6 +402,7 @@ fn terminal(outcome: CreationOutcome, body: &[u8]) -> Terminal {
 /// # Errors
 /// Where the text is no ID.
 pub fn authority_key(id: &str) -> Result<String, ArgumentError> {
-    let id = SpotId::new(id).map_err(|error| ArgumentError::new("Spot ID", error.to_string()))?;
-    Ok(location::spot_key(&id).as_str().to_owned())
+    let id = Space::Spots.id(id);
+    let id = id.map_err(|error| ArgumentError::new("Spot ID", error.to_string()))?;
+    Ok(location::object_key(&id).as_str().to_owned())
 }

@@ -1,7 +1,8 @@
-//! Records for Spots: calls to one, control of one, and what goes to all that subscribe. Between nodes of a mesh only.
+//! Records for Spots and Actors: calls to one, control of one, and what goes to all that subscribe. Between nodes of a mesh only.
 //!
-//! It must not know what a Spot is, nor who may be sent what.
+//! It must not know what either is, nor who may be sent what.
 
+use crate::id::Space;
 use crate::message::codec::{ByteArray, Inline};
 
 use super::write::{append, short};
@@ -10,9 +11,10 @@ use super::{
     SpotTarget, fixed, malformed,
 };
 
-/// A one-way message or a request for a Spot, found but not decoded.
+/// A one-way message or a request for a Spot or an Actor, found but not decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SpotCall {
+pub(crate) struct ObjectCall {
+    pub(crate) space: Space,
     /// Named, without a channel.
     pub(crate) call: Call,
     pub(crate) generation: u64,
@@ -24,7 +26,7 @@ pub(crate) struct SpotCall {
     pub(crate) activation: Span,
 }
 
-/// What a node is asked to do with its Spots.
+/// What a node is asked to do with its Spots or Actors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Control {
     pub(crate) kind: RecordKind,
@@ -43,7 +45,14 @@ pub(crate) struct Publish {
 
 /// Reads the parts of a record of one of those kinds.
 pub(super) fn parse(record: &[u8], kind: RecordKind) -> Result<Incoming, Malformed> {
-    let is_request = !matches!(kind, RecordKind::SpotSend | RecordKind::SpotPublish);
+    let is_request = !matches!(
+        kind,
+        RecordKind::SpotSend | RecordKind::SpotPublish | RecordKind::ActorSend
+    );
+    let space = match kind {
+        RecordKind::ActorSend | RecordKind::ActorRequest => Space::Actors,
+        _ => Space::Spots,
+    };
     let (flags, operation, request, from) = if is_request {
         let (head, rest) = fixed::<RequestHead>(record)?;
         if head.correlation == 0 {
@@ -67,7 +76,7 @@ pub(super) fn parse(record: &[u8], kind: RecordKind) -> Result<Incoming, Malform
         at: record.len() - from,
     };
     if operation != NAMED {
-        return Err(bad("a record for Spots names its packet by number"));
+        return Err(bad("a record for objects names its packet by number"));
     }
     let activates = matches!(kind, RecordKind::SpotSend | RecordKind::SpotRequest) && flags & FLAG_ACTIVATION != 0;
     let common = if activates { flags & !FLAG_ACTIVATION } else { flags };
@@ -76,12 +85,12 @@ pub(super) fn parse(record: &[u8], kind: RecordKind) -> Result<Incoming, Malform
         .map_err(bad)?;
     (call.correlation, call.timeout_ms) = (correlation, request.and_then(|(_, timeout)| timeout));
     Ok(match (kind, correlation) {
-        (RecordKind::SpotSend | RecordKind::SpotRequest, _) => {
+        (RecordKind::SpotSend | RecordKind::SpotRequest | RecordKind::ActorSend | RecordKind::ActorRequest, _) => {
             let target = parts.take(<SpotTarget as Inline>::Bytes::LEN).map_err(bad)?;
             let (target, _) = fixed::<SpotTarget>(target.of(record)).map_err(|error| bad(error.what))?;
             let id = parts.short().map_err(bad)?;
             if id.is_empty() {
-                return Err(bad("a Spot ID is empty"));
+                return Err(bad("the ID of an object is empty"));
             }
             let activation = if activates {
                 parts.long().map_err(bad)?
@@ -92,7 +101,8 @@ pub(super) fn parse(record: &[u8], kind: RecordKind) -> Result<Incoming, Malform
                 return Err(bad("an activation is empty"));
             }
             call.payload = parts.rest();
-            Incoming::Spot(SpotCall {
+            Incoming::Object(ObjectCall {
+                space,
                 call,
                 generation: target.generation,
                 owner_generation: target.owner_generation,

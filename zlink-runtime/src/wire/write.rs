@@ -1,6 +1,7 @@
 //! Writes records: heads and what stands before a payload, into a buffer that the caller uses again.
 
 use crate::error::{Error, Execution};
+use crate::id::Space;
 use crate::message::codec::{ByteArray, Inline};
 
 use super::{
@@ -13,13 +14,14 @@ use super::{
 pub(crate) enum To<'a> {
     Node,
     Channel,
-    /// The ID has at most 255 bytes, as its type checks. An activation is encoded, of at most 2 KiB.
-    Spot {
+    /// The ID has at most 255 bytes, as its type checks. An activation is encoded, of at most 2 KiB; no Actor has one.
+    Object {
+        space: Space,
         target: SpotTarget,
         id: &'a str,
         activation: Option<&'a [u8]>,
     },
-    /// What a node is asked to do with its Spots: a request.
+    /// What a node is asked to do with its Spots or Actors: a request.
     Control(RecordKind),
     /// All that subscribe to a fanout.
     Subscribers,
@@ -32,8 +34,30 @@ impl To<'_> {
             (To::Node, true) => RecordKind::NodeRequest,
             (To::Channel, false) => RecordKind::ChannelSend,
             (To::Channel, true) => RecordKind::ChannelRequest,
-            (To::Spot { .. }, false) => RecordKind::SpotSend,
-            (To::Spot { .. }, true) => RecordKind::SpotRequest,
+            (
+                To::Object {
+                    space: Space::Spots, ..
+                },
+                false,
+            ) => RecordKind::SpotSend,
+            (
+                To::Object {
+                    space: Space::Spots, ..
+                },
+                true,
+            ) => RecordKind::SpotRequest,
+            (
+                To::Object {
+                    space: Space::Actors, ..
+                },
+                false,
+            ) => RecordKind::ActorSend,
+            (
+                To::Object {
+                    space: Space::Actors, ..
+                },
+                true,
+            ) => RecordKind::ActorRequest,
             (To::Control(kind), _) => *kind,
             (To::Subscribers, _) => RecordKind::FanoutEvent,
         }
@@ -77,7 +101,7 @@ pub(crate) fn call(out: &mut Vec<u8>, head: &CallHead<'_>) {
     if head.flow.is_some() {
         flags |= FLAG_FLOW;
     }
-    if let To::Spot {
+    if let To::Object {
         activation: Some(_), ..
     } = head.to
     {
@@ -113,7 +137,7 @@ pub(crate) fn call(out: &mut Vec<u8>, head: &CallHead<'_>) {
             );
         }
     }
-    if flags == 0 && operation != NAMED && !matches!(head.to, To::Spot { .. }) {
+    if flags == 0 && operation != NAMED && !matches!(head.to, To::Object { .. }) {
         return;
     }
     if let OperationRef::Named { channel, packet } = head.operation {
@@ -132,7 +156,10 @@ pub(crate) fn call(out: &mut Vec<u8>, head: &CallHead<'_>) {
     if let Some(flow) = &head.flow {
         out.extend_from_slice(flow);
     }
-    if let To::Spot { target, id, activation } = head.to {
+    if let To::Object {
+        target, id, activation, ..
+    } = head.to
+    {
         append(out, &target);
         short(out, id.as_bytes());
         if let Some(activation) = activation {

@@ -116,7 +116,8 @@ async fn a_stopped_host_takes_no_intent() {
     let listener = Raw::listen("s").await;
     let c = node("c", |mesh| mesh).start().await.unwrap();
     c.shutdown().await.unwrap();
-    c.mesh("shop").unwrap().connect(&listener.endpoint(), None).unwrap();
+    let refused = c.mesh("shop").unwrap().connect(&listener.endpoint(), None).unwrap_err();
+    assert!(refused.to_string().contains("this host has stopped"), "{refused}");
     assert!(c.mesh("shop").unwrap().intents().is_empty());
     settle().await;
     assert_eq!(listener.waiting(), 0);

@@ -322,6 +322,39 @@ async fn a_peer_under_pressure_is_as_ready_as_before() {
     cluster.shutdown().await.unwrap();
 }
 
+/// Nor do the words of a failure name one: whoever shows a status need not know where others are.
+///
+/// REQ: OB-17
+#[tokio::test(start_paused = true)]
+async fn why_a_peer_is_not_linked_names_no_endpoint() {
+    let cluster = Cluster::new(4);
+    cluster.node("one", |host| {
+        host.mesh("shop", |mesh| {
+            mesh.listen("tcp://one:1").connect("tcp://secret:7").client(STOCK)
+        })
+    });
+    cluster.node("two", |host| {
+        host.client_server(|channel| channel.client(STOCK).connect("tcp://secret:8"))
+    });
+    cluster.start_all().await.unwrap();
+    let (one, two) = (cluster.host("one"), cluster.host("two"));
+    let peers = || {
+        let peers = [
+            one.mesh("shop").unwrap().status(),
+            two.client_server(STOCK).unwrap().status(),
+        ];
+        peers.map(|status| status.peers[0].failure.clone())
+    };
+    cluster
+        .until("both failures", 30 * SECOND, || peers().iter().all(Option::is_some))
+        .await;
+    for failure in peers().into_iter().flatten() {
+        assert!(failure.starts_with("cannot be reached: "), "{failure}");
+        assert!(!failure.contains("secret") && !failure.contains("tcp://"), "{failure}");
+    }
+    cluster.shutdown().await.unwrap();
+}
+
 /// What a status tells is listed here, field for field: no endpoint, revision, generation, lease, claim or socket may
 /// come in without somebody looking at this.
 ///

@@ -128,7 +128,7 @@ async fn a_publisher_that_drains_is_left() {
     assert!(found(&s).is_empty());
 }
 
-/// REQ: NET-804, NET-905
+/// REQ: NET-804, NET-905, OB-17
 #[tokio::test(start_paused = true)]
 async fn a_publisher_that_dies_or_comes_back_is_followed() {
     let cluster = Cluster::new(3);
@@ -145,6 +145,13 @@ async fn a_publisher_that_dies_or_comes_back_is_followed() {
     let mut states = found(&s);
     states.sort_by_key(|state| *state == PeerState::Ready);
     assert_eq!(states, [PeerState::NotConnected, PeerState::Ready]);
+    cluster.advance(Duration::from_secs(2)).await;
+    let publishers = s.fanout("news").unwrap().status().unwrap().publishers;
+    let failures: Vec<_> = publishers.into_iter().filter_map(|one| one.failure).collect();
+    assert!(
+        failures.len() == 1 && failures[0].starts_with("cannot be reached: ") && !failures[0].contains("tcp://"),
+        "it names no endpoint: {failures:?}"
+    );
     // What it has left holds as long as its lease may.
     cluster.advance(Duration::from_secs(25)).await;
     assert_eq!(found(&s), [PeerState::Ready]);

@@ -195,4 +195,8 @@ async fn endpoints_of_a_manual_subscriber_change_while_it_runs() {
     );
     assert!(p.fanout("none").is_err());
     assert!(s.fanout("news").unwrap().connect("tcp://q:0").is_err());
+    cluster.stop("s").await.unwrap();
+    let late = s.fanout("news").unwrap().connect(&at("q")).unwrap_err();
+    assert!(late.to_string().contains("this host has stopped"), "{late}");
+    assert!(listed().is_empty());
 }

@@ -28,6 +28,10 @@ use zlink_runtime::testing::Faulty;
 use crate::server::Server;
 use crate::store::{Provider, Shared};
 
+/// How long an operation may take that no fault delays. In virtual time it takes none, so that no answer comes too late
+/// because the machine has other work.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// The clock of a store: it goes as tokio's does, and can be set.
 struct Day {
     began: Instant,
@@ -160,14 +164,22 @@ impl Far {
             Shared::Memory(store) => (Arc::new(store.clone()), Arc::new(store.clone())),
             Shared::Sqlite(folder) => {
                 let [records, blobs] = ["records.db", "blobs.db"].map(|file| folder.path().join(file));
-                let records = SqliteStore::open_with_clock(records, day.clock()).await.unwrap();
-                let blobs = SqliteBlobStore::open_with_clock(blobs, day.clock()).await.unwrap();
+                let records = SqliteStore::open_with_clock(records, PATIENCE, day.clock())
+                    .await
+                    .unwrap();
+                let blobs = SqliteBlobStore::open_with_clock(blobs, PATIENCE, day.clock())
+                    .await
+                    .unwrap();
                 (Arc::new(records), Arc::new(blobs))
             }
             Shared::Redis(server) => {
                 let address = server.address();
-                let records = RedisStore::open(&address, "records").await.unwrap();
-                let blobs = RedisBlobStore::open(&address, "blobs").await.unwrap();
+                let records = RedisStore::open_with_timeout(&address, "records", PATIENCE)
+                    .await
+                    .unwrap();
+                let blobs = RedisBlobStore::open_with_timeout(&address, "blobs", PATIENCE)
+                    .await
+                    .unwrap();
                 (Arc::new(records), Arc::new(blobs))
             }
         }

@@ -77,7 +77,7 @@ impl World {
         self.0.gate.acquire().await.unwrap().forget();
     }
 
-    async fn build_gate(&self, what: &'static str) {
+    pub(crate) async fn build_gate(&self, what: &'static str) {
         let waits = self.0.waits.lock().contains(&what);
         if waits {
             self.note(format!("held in {what}"));

@@ -55,6 +55,14 @@ class RecordKind(_z.enum.IntEnum):
     """One way, to all Spots of a node that subscribe. Head: `SendHead`; before the payload stands the topic. Between nodes only."""
     FANOUT_EVENT = 25
     """One way, to all that subscribe to a fanout. Head: `SendHead`, with names as text. Never on a link: it is the second frame of a message whose first is the topic."""
+    ACTOR_SEND = 26
+    """One way, to an Actor. Head: `SendHead`; before the payload stand a `SpotTarget` and the Actor's ID. Between nodes only."""
+    ACTOR_REQUEST = 27
+    """A request to an Actor. Head: `RequestHead`; then as `actor_send`. Between nodes only."""
+    ACTOR_CREATE = 28
+    """Asks a node to create an Actor. Head: `RequestHead`. Payload: `SpotCreate`; the reply's: `SpotCreated`. Between nodes only."""
+    ACTOR_DESTROY = 29
+    """Asks a node to end an Actor of its own. Head: `RequestHead`. Payload: `SpotClose`; the reply's: `SpotClosed`. Between nodes only."""
     REPLY = 32
     """The one terminal of a request. Head: `ReplyHead`."""
 
@@ -120,12 +128,14 @@ RejectReason__codec = _z.Enumeration(RejectReason, _z.U8)
 
 
 class SpotKind(_z.enum.IntEnum):
-    """How a Spot comes to be."""
+    """How a Spot comes to be, or that it is none."""
 
     UNSPECIFIED = 0
     ENTRY = 1
     USER = 2
     INSTANCE = 3
+    ACTOR = 4
+    """No Spot, but an Actor."""
 
 
 SpotKind__codec = _z.Enumeration(SpotKind, _z.U8)
@@ -380,7 +390,7 @@ FlowHead__codec = _z.Struct(FlowHead, 16, 8)
 
 @_z.dataclasses.dataclass(slots=True, kw_only=True)
 class SpotTarget(_z.Structure):
-    """Which owner a record to a Spot means. The Spot's ID follows: `[u8 length][bytes]`."""
+    """Which owner a record to a Spot or an Actor means. Its ID follows: `[u8 length][bytes]`."""
 
     generation: int = 0
     """Of the incarnation that the sender knows; 0 where it knows none."""
@@ -622,7 +632,7 @@ SpotActivation__codec = _z.MessageOf(SpotActivation)
 
 @_z.dataclasses.dataclass(slots=True, kw_only=True)
 class SpotCreate(_z.Message):
-    """The payload of a `spot_create`."""
+    """The payload of a `spot_create`, and of an `actor_create`."""
 
     id: str
     stable_type: str
@@ -676,11 +686,11 @@ SpotCreate__codec = _z.MessageOf(SpotCreate)
 
 @_z.dataclasses.dataclass(slots=True, kw_only=True)
 class SpotCreated(_z.Message):
-    """The reply to a `spot_create`."""
+    """The reply to a `spot_create`, and to an `actor_create`."""
 
     outcome: SpotOutcome | int = SpotOutcome.UNSPECIFIED
     generation: int = 0
-    """Of the Spot that is there now; 0 where there is none."""
+    """Of the object that is there now; 0 where there is none."""
     mesh: str = ""
     """Of the node that has it."""
     node: bytes = b""
@@ -717,7 +727,7 @@ SpotCreated__codec = _z.MessageOf(SpotCreated)
 
 @_z.dataclasses.dataclass(slots=True, kw_only=True)
 class SpotClose(_z.Message):
-    """The payload of a `spot_close`."""
+    """The payload of a `spot_close`, and of an `actor_destroy`."""
 
     id: str
     generation: int = 0
@@ -748,10 +758,10 @@ SpotClose__codec = _z.MessageOf(SpotClose)
 
 @_z.dataclasses.dataclass(slots=True, kw_only=True)
 class SpotClosed(_z.Message):
-    """The reply to a `spot_close`."""
+    """The reply to a `spot_close`, and to an `actor_destroy`."""
 
     closed: bool = False
-    """Whether that Spot was there and is gone now."""
+    """Whether that object was there and is gone now."""
 
     def zlink__write(self, writer: _z.Writer) -> int:
         writer.start()
@@ -925,7 +935,7 @@ Descriptor__codec = _z.MessageOf(Descriptor)
 
 @_z.dataclasses.dataclass(slots=True, kw_only=True)
 class SpotRecord(_z.Message):
-    """A value in a Location Store. Who owns a Spot, and how far it has come."""
+    """A value in a Location Store. Who owns a Spot or an Actor, and how far it has come."""
 
     nonce: bytes
     """Differs with every write, so that a writer knows its own."""
@@ -953,6 +963,8 @@ class SpotRecord(_z.Message):
     """The request or first message that is not done with yet."""
     blob: Blob | None = None
     """Where that is, if it is too large to be here."""
+    spot: str = ""
+    """Of an Actor: the Spot that it is a member of. Empty for a Spot."""
 
     def zlink__write(self, writer: _z.Writer) -> int:
         f0 = writer.blob("nonce", self.nonce, required=True, most=16)
@@ -964,6 +976,7 @@ class SpotRecord(_z.Message):
         f12 = writer.required("operation", OperationId__codec, self.operation)
         f13 = writer.blob("inbox", self.inbox, most=65536)
         f14 = writer.value("blob", Blob__codec, self.blob)
+        f15 = writer.string("spot", self.spot, most=255)
         writer.start()
         writer.inline(7, "lifecycle", _z.U64, self.lifecycle)
         writer.inline(9, "lease", _z.U64, self.lease)
@@ -978,6 +991,7 @@ class SpotRecord(_z.Message):
         writer.offset(12, f12)
         writer.offset(13, f13)
         writer.offset(14, f14)
+        writer.offset(15, f15)
         writer.inline(2, "kind", SpotKind__codec, self.kind)
         writer.inline(3, "state", ObjectState__codec, self.state)
         return writer.end()
@@ -1000,6 +1014,7 @@ class SpotRecord(_z.Message):
             operation=table.required(12, "operation", OperationId__codec),
             inbox=table.blob(13, "inbox", most=65536),
             blob=table.value(14, "blob", Blob__codec),
+            spot=table.string(15, "spot", most=255),
         )
 
 

@@ -52,6 +52,14 @@ export const RecordKind = {
   SpotPublish: 24,
   /** One way, to all that subscribe to a fanout. Head: `SendHead`, with names as text. Never on a link: it is the second frame of a message whose first is the topic. */
   FanoutEvent: 25,
+  /** One way, to an Actor. Head: `SendHead`; before the payload stand a `SpotTarget` and the Actor's ID. Between nodes only. */
+  ActorSend: 26,
+  /** A request to an Actor. Head: `RequestHead`; then as `actor_send`. Between nodes only. */
+  ActorRequest: 27,
+  /** Asks a node to create an Actor. Head: `RequestHead`. Payload: `SpotCreate`; the reply's: `SpotCreated`. Between nodes only. */
+  ActorCreate: 28,
+  /** Asks a node to end an Actor of its own. Head: `RequestHead`. Payload: `SpotClose`; the reply's: `SpotClosed`. Between nodes only. */
+  ActorDestroy: 29,
   /** The one terminal of a request. Head: `ReplyHead`. */
   Reply: 32,
 } as const;
@@ -107,12 +115,14 @@ export const RejectReason = {
 /** A number of `RejectReason`, or one that has no name here. */
 export type RejectReason = rt.OpenEnum<(typeof RejectReason)[keyof typeof RejectReason]>;
 
-/** How a Spot comes to be. */
+/** How a Spot comes to be, or that it is none. */
 export const SpotKind = {
   Unspecified: 0,
   Entry: 1,
   User: 2,
   Instance: 3,
+  /** No Spot, but an Actor. */
+  Actor: 4,
 } as const;
 /** A number of `SpotKind`, or one that has no name here. */
 export type SpotKind = rt.OpenEnum<(typeof SpotKind)[keyof typeof SpotKind]>;
@@ -334,7 +344,7 @@ export const FlowHead: rt.Inline<FlowHead> = rt.struct(
   }),
 );
 
-/** Which owner a record to a Spot means. The Spot's ID follows: `[u8 length][bytes]`. */
+/** Which owner a record to a Spot or an Actor means. Its ID follows: `[u8 length][bytes]`. */
 export interface SpotTarget {
   /** Of the incarnation that the sender knows; 0 where it knows none. */
   readonly generation: bigint;
@@ -595,7 +605,7 @@ export const SpotActivation: rt.MessageType<SpotActivation, SpotActivationInput>
   },
 });
 
-/** The payload of a `spot_create`. */
+/** The payload of a `spot_create`, and of an `actor_create`. */
 export interface SpotCreate {
   readonly id: string;
   readonly stableType: string;
@@ -656,10 +666,10 @@ export const SpotCreate: rt.MessageType<SpotCreate, SpotCreateInput> = rt.messag
   },
 });
 
-/** The reply to a `spot_create`. */
+/** The reply to a `spot_create`, and to an `actor_create`. */
 export interface SpotCreated {
   readonly outcome: SpotOutcome;
-  /** Of the Spot that is there now; 0 where there is none. */
+  /** Of the object that is there now; 0 where there is none. */
   readonly generation: bigint;
   /** Of the node that has it. */
   readonly mesh: string;
@@ -701,7 +711,7 @@ export const SpotCreated: rt.MessageType<SpotCreated, SpotCreatedInput> = rt.mes
   },
 });
 
-/** The payload of a `spot_close`. */
+/** The payload of a `spot_close`, and of an `actor_destroy`. */
 export interface SpotClose {
   readonly id: string;
   /** Of the incarnation to close. */
@@ -734,9 +744,9 @@ export const SpotClose: rt.MessageType<SpotClose, SpotCloseInput> = rt.message("
   },
 });
 
-/** The reply to a `spot_close`. */
+/** The reply to a `spot_close`, and to an `actor_destroy`. */
 export interface SpotClosed {
-  /** Whether that Spot was there and is gone now. */
+  /** Whether that object was there and is gone now. */
   readonly closed: boolean;
 }
 /** What may be encoded as a `SpotClosed`. */
@@ -920,7 +930,7 @@ export const Descriptor: rt.MessageType<Descriptor, DescriptorInput> = rt.messag
   },
 });
 
-/** A value in a Location Store. Who owns a Spot, and how far it has come. */
+/** A value in a Location Store. Who owns a Spot or an Actor, and how far it has come. */
 export interface SpotRecord {
   /** Differs with every write, so that a writer knows its own. */
   readonly nonce: rt.Bytes;
@@ -948,6 +958,8 @@ export interface SpotRecord {
   readonly inbox: rt.Bytes;
   /** Where that is, if it is too large to be here. */
   readonly blob: Blob | undefined;
+  /** Of an Actor: the Spot that it is a member of. Empty for a Spot. */
+  readonly spot: string;
 }
 /** What may be encoded as a `SpotRecord`. */
 export interface SpotRecordInput {
@@ -966,6 +978,7 @@ export interface SpotRecordInput {
   readonly operation: OperationIdInput;
   readonly inbox?: rt.Bytes | undefined;
   readonly blob?: BlobInput | undefined;
+  readonly spot?: string | undefined;
 }
 export const SpotRecord: rt.MessageType<SpotRecord, SpotRecordInput> = rt.message("zlink.wire.SpotRecord", {
   write(value, w) {
@@ -978,6 +991,7 @@ export const SpotRecord: rt.MessageType<SpotRecord, SpotRecordInput> = rt.messag
     const o12 = w.value(value.operation, "operation", OperationId, true);
     const o13 = w.bytes(value.inbox, "inbox", false, 65536);
     const o14 = w.value(value.blob, "blob", Blob);
+    const o15 = w.string(value.spot, "spot", false, 255);
     w.table();
     w.inline(7, "lifecycle", rt.u64, value.lifecycle);
     w.inline(9, "lease", rt.u64, value.lease);
@@ -992,6 +1006,7 @@ export const SpotRecord: rt.MessageType<SpotRecord, SpotRecordInput> = rt.messag
     w.offset(12, o12);
     w.offset(13, o13);
     w.offset(14, o14);
+    w.offset(15, o15);
     w.inline(2, "kind", rt.enum8, value.kind);
     w.inline(3, "state", rt.enum8, value.state);
     return w.end();
@@ -1014,6 +1029,7 @@ export const SpotRecord: rt.MessageType<SpotRecord, SpotRecordInput> = rt.messag
       operation: t.required(12, "operation", OperationId),
       inbox: t.bytes(13, "inbox", false, 65536),
       blob: t.value(14, "blob", Blob),
+      spot: t.string(15, "spot", false, 255),
     };
   },
 });

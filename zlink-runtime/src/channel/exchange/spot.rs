@@ -25,7 +25,7 @@ enum Hop {
 fn hop(outbound: &Outbound, found: &Found, kind: Kind) -> Result<Hop, Error> {
     let (name, rid) = (&found.place.mesh, &found.place.node);
     let Some(mesh) = outbound.mesh(name) else {
-        let text = format!("the Spot lives in mesh {name:?}, in which this process has no node");
+        let text = format!("the object lives in mesh {name:?}, in which this process has no node");
         return Err(Error::not_executed(ErrorKind::Unavailable, text));
     };
     if rid == mesh.own.rid() {
@@ -35,7 +35,7 @@ fn hop(outbound: &Outbound, found: &Found, kind: Kind) -> Result<Hop, Error> {
         Lookup::Ready(peer) => Ok(Hop::Ready(Route::Link(peer))),
         Lookup::Known => Ok(Hop::Known),
         Lookup::Client | Lookup::Unknown => {
-            let text = format!("the Spot lives on {rid}, which this process has no link with");
+            let text = format!("the object lives on {rid}, which this process has no link with");
             Err(Error::not_executed(ErrorKind::Unavailable, text))
         }
     }
@@ -111,7 +111,7 @@ impl Exchange {
                     Err(_) => {
                         objects.misled(&spot.id, found.lead);
                         let text = format!(
-                            "the link to {}, where the Spot lives, was not ready in time",
+                            "the link to {}, where the object lives, was not ready in time",
                             found.place.node
                         );
                         Err(Error::not_executed(ErrorKind::Unavailable, text))
@@ -122,7 +122,7 @@ impl Exchange {
                 match deadline {
                     None => finding.await,
                     Some(at) => tokio::time::timeout_at(at, finding).await.unwrap_or_else(|_| {
-                        let text = "the Spot was not found within the send timeout";
+                        let text = "the object was not found within the send timeout";
                         Err(Error::not_executed(ErrorKind::DeadlineExceeded, text))
                     }),
                 }

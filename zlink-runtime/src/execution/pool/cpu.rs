@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
 
-use super::{Submitted, WorkCall, failed};
+use super::{Outcome, Submitted, WorkCall, failed};
 use crate::error::{Error, ErrorKind, HandlerError};
 use crate::execution::guarded;
 use crate::limit::{CPU_IDLE, CPU_QUEUE};
@@ -29,11 +29,47 @@ struct Inner {
 
 #[derive(Default)]
 struct State {
-    waiting: VecDeque<Box<dyn FnOnce() + Send>>,
+    waiting: VecDeque<Box<dyn Work>>,
     threads: usize,
     /// Of these, those that run nothing: each takes one of what waits, once it comes to it.
     free: usize,
     closed: bool,
+}
+
+trait Work: Send {
+    /// Whether anybody waits for it.
+    fn is_wanted(&self) -> bool;
+
+    fn run(self: Box<Self>);
+}
+
+struct Task<T, F> {
+    work: F,
+    tell: oneshot::Sender<Outcome<T>>,
+}
+
+impl<T, F> Work for Task<T, F>
+where
+    T: Send,
+    F: FnOnce() -> Result<T, HandlerError> + Send,
+{
+    fn is_wanted(&self) -> bool {
+        !self.tell.is_closed()
+    }
+
+    fn run(self: Box<Self>) {
+        if !self.is_wanted() {
+            return;
+        }
+        let Self { work, tell } = *self;
+        let result = match guarded(work) {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => Err(failed(Ok(error))),
+            Err(panic) => Err(failed(Err(panic))),
+        };
+        // A result that comes late is thrown away, by whoever drops it.
+        drop(guarded(|| drop(tell.send(result))));
+    }
 }
 
 impl CpuPool {
@@ -66,20 +102,7 @@ impl CpuPool {
         let pool = self.clone();
         WorkCall::new(move || {
             let (tell, outcome) = oneshot::channel();
-            let work = Box::new(move || {
-                // Withdrawn, or too late: nobody waits for it.
-                if tell.is_closed() {
-                    return;
-                }
-                let result = match guarded(work) {
-                    Ok(Ok(value)) => Ok(value),
-                    Ok(Err(error)) => Err(failed(Ok(error))),
-                    Err(panic) => Err(failed(Err(panic))),
-                };
-                // A result that comes late is thrown away, by whoever drops it.
-                drop(guarded(|| drop(tell.send(result))));
-            });
-            pool.0.0.submit(work)?;
+            pool.0.0.submit(Box::new(Task { work, tell }))?;
             Ok(Submitted { outcome, _task: None })
         })
     }
@@ -102,9 +125,24 @@ impl Drop for Handle {
 }
 
 impl Inner {
-    fn submit(self: &Arc<Self>, work: Box<dyn FnOnce() + Send>) -> Result<(), Error> {
+    fn is_full(&self, state: &State) -> bool {
+        state.waiting.len() >= self.queue + state.free && state.threads == self.threads
+    }
+
+    fn submit(self: &Arc<Self>, work: Box<dyn Work>) -> Result<(), Error> {
         let mut state = self.state.lock();
-        if state.waiting.len() >= self.queue + state.free && state.threads == self.threads {
+        if self.is_full(&state) {
+            // Whoever has given up takes nobody's place.
+            let waiting = std::mem::take(&mut state.waiting);
+            let (wanted, given_up): (_, VecDeque<_>) = waiting.into_iter().partition(|work| work.is_wanted());
+            state.waiting = wanted;
+            drop(state);
+            for work in given_up {
+                drop(guarded(|| drop(work)));
+            }
+            state = self.state.lock();
+        }
+        if self.is_full(&state) {
             let text = format!("{} pieces of CPU work wait already", self.queue);
             return Err(Error::not_executed(ErrorKind::CapacityExceeded, text));
         }
@@ -146,7 +184,7 @@ impl Inner {
             if let Some(work) = state.waiting.pop_front() {
                 state.free -= 1;
                 drop(state);
-                drop(guarded(work));
+                drop(guarded(|| work.run()));
                 state = self.state.lock();
                 state.free += 1;
                 continue;

@@ -56,6 +56,34 @@ async fn cpu_work_is_bounded_in_threads_and_in_what_waits() {
     assert_eq!(pool.threads(), 2);
 }
 
+/// REQ: EX-60
+#[tokio::test]
+async fn cpu_work_whose_caller_gave_up_takes_nobodys_place() {
+    let pool = CpuPool::with(1, 2, Duration::from_secs(30));
+    let started = Arc::new(AtomicUsize::new(0));
+    let (first, release) = held(&pool, &started);
+    let first = tokio::spawn(first.into_future());
+    until(|| started.load(Ordering::SeqCst) == 1).await;
+    let kept = Arc::new(());
+    for _ in 0..2 {
+        let kept = kept.clone();
+        let work = pool.run(move || {
+            drop(kept);
+            Ok(())
+        });
+        let given_up = tokio::spawn(work.into_future());
+        settle().await;
+        given_up.abort();
+        assert!(given_up.await.is_err());
+    }
+    let next = tokio::spawn(pool.run(|| Ok(7)).into_future());
+    settle().await;
+    assert_eq!(Arc::strong_count(&kept), 1, "what they would have used is let go");
+    release.send(1).unwrap();
+    assert_eq!(first.await.unwrap(), Ok(1));
+    assert_eq!(next.await.unwrap(), Ok(7));
+}
+
 /// REQ: EX-60, ERR-207
 #[tokio::test]
 async fn cpu_work_that_fails_panics_or_takes_too_long_says_so() {

@@ -1,4 +1,4 @@
-//! How many Spots a node has: what the counters in the store say, and what a batch makes of them. Pure.
+//! How many Spots and Actors a node has: what the counters in the store say, and what a batch makes of them. Pure.
 //!
 //! Only a node's own host writes its counters, so what it knows of them is what they are, until a conflict tells more.
 
@@ -11,17 +11,17 @@ use rustc_hash::FxHashMap;
 
 use super::record::Nonce;
 use crate::error::ArgumentError;
-use crate::id::{Rid, SpotKind, SpotType};
+use crate::id::{ObjectKind, Rid, SpotType};
 use crate::location::name;
 use crate::location::{Condition, Key, Mutation, Revision, Stored};
 use crate::message::codec;
 use crate::wire;
 
-/// How many Spots a node may have, Creating and Ready together. No limit where `None`.
+/// How many Spots, or how many Actors, a node may have, Creating and Ready together. No limit where `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Limits {
     /// Of all types.
-    pub(crate) spots: Option<NonZeroU32>,
+    pub(crate) all: Option<NonZeroU32>,
     /// Of the type in question.
     pub(crate) of_type: Option<NonZeroU32>,
 }
@@ -93,27 +93,27 @@ impl Counts {
     }
 }
 
-/// The counters that one Spot is in: of its node, and of its type there. Entry Spots are in none.
-fn keys(node: &Rid, kind: SpotKind, of_type: &SpotType) -> Result<Option<[Key; 2]>, ArgumentError> {
-    if kind == SpotKind::Entry {
+/// The counters that one object is in: of its space on its node, and of its type there. Entry Spots are in none.
+fn keys(node: &Rid, kind: ObjectKind, of_type: &SpotType) -> Result<Option<[Key; 2]>, ArgumentError> {
+    if kind == ObjectKind::Entry {
         return Ok(None);
     }
     Ok(Some([
-        name::capacity_key(node)?,
+        name::capacity_key(node, kind.space())?,
         name::type_capacity_key(node, kind, of_type)?,
     ]))
 }
 
 /// The keys of the counters that were asked for, as often as they are: those of this host's nodes and types.
 #[derive(Debug, Default)]
-pub(super) struct Named(FxHashMap<(Rid, SpotKind, SpotType), Option<[Key; 2]>>);
+pub(super) struct Named(FxHashMap<(Rid, ObjectKind, SpotType), Option<[Key; 2]>>);
 
 impl Named {
     /// As [`keys`].
     pub(super) fn keys(
         &mut self,
         node: &Rid,
-        kind: SpotKind,
+        kind: ObjectKind,
         of_type: &SpotType,
     ) -> Result<Option<[Key; 2]>, ArgumentError> {
         Ok(match self.0.entry((node.clone(), kind, of_type.clone())) {
@@ -159,7 +159,7 @@ impl Tally {
             self.0.get(key).copied().or_else(stored).unwrap_or_default()
         });
         let [all, of_type] = now;
-        let (Some(all), Some(of_type)) = (all.after(step, limits.spots), of_type.after(step, limits.of_type)) else {
+        let (Some(all), Some(of_type)) = (all.after(step, limits.all), of_type.after(step, limits.of_type)) else {
             return false;
         };
         self.0.extend(keys.into_iter().zip([all, of_type]));

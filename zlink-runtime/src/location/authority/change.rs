@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::capacity::{Named, Step};
 use super::record::{Ended, Nonce, NotARecord, Reserve, SpotRecord, SpotState, Terminal};
 use crate::error::ArgumentError;
-use crate::id::SpotKind;
+use crate::id::ObjectKind;
 use crate::limit::{STORE_RETENTION, TERMINAL_TIME};
 use crate::location::name::{self, OwnerId};
 use crate::location::{Condition, Key, Mutation, Revision, Stored};
@@ -90,7 +90,7 @@ impl Change {
     /// What it is decided by, where `owner` makes it.
     pub(super) fn keys(&self, owner: OwnerId) -> Keys {
         let (record, other) = match self {
-            Change::Reserve(reserve) => (name::spot_key(&reserve.id), once(reserve)),
+            Change::Reserve(reserve) => (name::object_key(&reserve.id), once(reserve)),
             Change::Commit(record, _)
             | Change::Abort(record, _)
             | Change::Preserve(record)
@@ -232,7 +232,7 @@ impl Change {
     /// Makes what was reserved Ready. An Instance Spot keeps its first message until that is done with; others have had theirs.
     pub(super) fn commit(mut record: Box<SpotRecord>, terminal: Option<Terminal>) -> Self {
         record.state = SpotState::Ready;
-        if record.kind != SpotKind::Instance {
+        if record.kind != ObjectKind::Instance {
             (record.inbox, record.blob) = (Bytes::new(), None);
         }
         Change::Commit(record, terminal.map(Box::new))
@@ -267,9 +267,9 @@ impl Change {
 }
 
 /// Where it stands how an operation ended that is done once at most, however often it is asked for: the creation of a User
-/// Spot. A message is never asked for again.
+/// Spot or an Actor. A message is never asked for again.
 fn once(reserve: &Reserve) -> Option<Key> {
-    (reserve.kind == SpotKind::User).then(|| reserve.operation.terminal_key())
+    matches!(reserve.kind, ObjectKind::User | ObjectKind::Actor).then(|| reserve.operation.terminal_key())
 }
 
 fn reserve_judged(reserve: &Reserve, record: SpotRecord, token: Token) -> Judged {

@@ -11,7 +11,7 @@ use super::reader::read;
 use super::record::SpotState;
 use super::writer::Done;
 use super::{Authority, AuthorityError};
-use crate::id::{SpotId, SpotKind};
+use crate::id::{ObjectId, ObjectKind};
 use crate::limit::READ_KEYS;
 use crate::location::Cursor;
 use crate::location::name::{OwnerId, WRITERS};
@@ -38,7 +38,7 @@ impl Orphans {
     pub(crate) async fn step(
         &mut self,
         authority: &Authority,
-        holds: impl Fn(&SpotId) -> bool,
+        holds: impl Fn(&ObjectId) -> bool,
     ) -> Result<bool, AuthorityError> {
         match self.owners.front().copied() {
             None => self.list(authority).await,
@@ -73,7 +73,7 @@ impl Orphans {
         &mut self,
         authority: &Authority,
         owner: OwnerId,
-        holds: impl Fn(&SpotId) -> bool,
+        holds: impl Fn(&ObjectId) -> bool,
     ) -> Result<bool, AuthorityError> {
         let reader = authority.reader();
         let own = reader.lease.config().owner;
@@ -83,7 +83,7 @@ impl Orphans {
             let is_creating = record.state == SpotState::Creating;
             let change = match owner == own {
                 true if is_creating && !holds(&record.id) => Change::Abort(Box::new(record.clone()), None),
-                false if is_creating || record.kind == SpotKind::Entry => {
+                false if is_creating || record.kind == ObjectKind::Entry => {
                     Change::Release(Box::new(record.clone()), None)
                 }
                 _ => continue,

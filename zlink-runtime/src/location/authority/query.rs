@@ -4,15 +4,15 @@ use super::AuthorityError;
 use super::capacity::Counts;
 use super::reader::{Reader, read};
 use super::record::SpotRecord;
-use crate::id::{MeshName, Rid, SpotKind, SpotType};
+use crate::id::{MeshName, ObjectKind, Rid, Space, SpotType};
 use crate::limit::READ_KEYS;
-use crate::location::name::{self, OwnerId, SPOTS};
+use crate::location::name::{self, OwnerId};
 use crate::location::{Cursor, HostLease, Key, Page, Scan, Scanned, StoreError, within};
 
 /// Which Spots a page shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Filter {
-    pub(crate) kind: SpotKind,
+    pub(crate) kind: ObjectKind,
     /// All where `None`.
     pub(crate) stable_type: Option<SpotType>,
     /// All where `None`.
@@ -55,13 +55,14 @@ impl Reader {
         size: usize,
         mut after: Option<Cursor>,
     ) -> Result<(Vec<Listed>, Option<Cursor>), AuthorityError> {
+        let prefix = name::space_prefix(filter.kind.space());
         let (mut listed, mut looked_at) = (Vec::new(), 0);
         loop {
-            let page = scan(&self.lease, SPOTS, size - listed.len().min(size), after).await?;
+            let page = scan(&self.lease, prefix, size - listed.len().min(size), after).await?;
             looked_at += page.entries.len();
             for (key, stored) in &page.entries {
                 let record = match SpotRecord::read(stored) {
-                    Ok(record) if name::spot_key(&record.id) == *key => record,
+                    Ok(record) if name::object_key(&record.id) == *key => record,
                     _ => {
                         tracing::warn!(target: "zlink::runtime", %key, "a record of a Spot cannot be read");
                         continue;
@@ -86,11 +87,11 @@ impl Reader {
     pub(crate) async fn counted(
         &self,
         node: &Rid,
-        of_type: Option<(SpotKind, &SpotType)>,
+        of_type: Option<(ObjectKind, &SpotType)>,
     ) -> Result<Counts, AuthorityError> {
         let key = match of_type {
             Some((kind, of_type)) => name::type_capacity_key(node, kind, of_type),
-            None => name::capacity_key(node),
+            None => name::capacity_key(node, Space::Spots),
         };
         let stored = self.one(key.map_err(StoreError::from)?).await?;
         Ok(stored.and_then(|stored| Counts::read(&stored)).unwrap_or_default())

@@ -7,7 +7,7 @@ use tokio::task::AbortHandle;
 use super::record::{Ended, OperationId, SpotRecord, SpotState};
 use super::standing::{Admission, Owners};
 use super::{AuthorityError, Resolved};
-use crate::id::SpotId;
+use crate::id::ObjectId;
 use crate::location::boot::BootTime;
 use crate::location::name::{self, OwnerId};
 use crate::location::{HostLease, Key, Revision, Standing, StoreError, Stored, within};
@@ -49,7 +49,7 @@ impl Reader {
     }
 
     /// What `id` leads to, as the store says now.
-    pub(crate) async fn resolve(&self, id: &SpotId) -> Resolved {
+    pub(crate) async fn resolve(&self, id: &ObjectId) -> Resolved {
         match self.find(id).await {
             Ok(None) => Resolved::Missing,
             Ok(Some(record)) => match self.stands(&record).await {
@@ -68,8 +68,8 @@ impl Reader {
     ///
     /// # Errors
     /// The store failed, or holds something else there.
-    pub(super) async fn find(&self, id: &SpotId) -> Result<Option<SpotRecord>, AuthorityError> {
-        let stored = self.one(name::spot_key(id)).await?;
+    pub(super) async fn find(&self, id: &ObjectId) -> Result<Option<SpotRecord>, AuthorityError> {
+        let stored = self.one(name::object_key(id)).await?;
         let record = stored.map(|stored| SpotRecord::read_as(id, &stored)).transpose();
         record.map_err(|error| AuthorityError::Unreadable(error.to_string()))
     }

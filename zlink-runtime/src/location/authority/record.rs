@@ -1,4 +1,4 @@
-//! What the store says of one Spot, as a value: who owns it, how far it has come, what it was created by. Pure.
+//! What the store says of one Spot or Actor, as a value: who owns it, how far it has come, what it was created by. Pure.
 //! It must not know batches.
 
 use std::cell::Cell;
@@ -7,7 +7,7 @@ use std::fmt;
 use bytes::Bytes;
 
 use crate::error::{ArgumentError, ErrorKind};
-use crate::id::{Generation, MeshName, ObjectGeneration, Rid, SpotId, SpotKind, SpotRef, SpotType};
+use crate::id::{Generation, MeshName, ObjectGeneration, ObjectId, ObjectKind, ObjectRef, Rid, SpotId, SpotType};
 use crate::limit::INBOX_BYTES;
 use crate::location::name::{self, OwnerId};
 use crate::location::{BlobRef, Key, Pointer, Revision, Stored};
@@ -49,11 +49,11 @@ pub(crate) enum SpotState {
     Ready,
 }
 
-/// The authority of one Spot, as it was read or written.
+/// The authority of one Spot or Actor, as it was read or written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SpotRecord {
-    pub(crate) id: SpotId,
-    pub(crate) kind: SpotKind,
+    pub(crate) id: ObjectId,
+    pub(crate) kind: ObjectKind,
     pub(crate) stable_type: SpotType,
     pub(crate) mesh: MeshName,
     pub(crate) node: Rid,
@@ -74,13 +74,15 @@ pub(crate) struct SpotRecord {
     pub(crate) inbox: Bytes,
     /// Where that is, if it is too large to be here.
     pub(crate) blob: Option<Pointer>,
+    /// Of an Actor: the Spot that it is a member of.
+    pub(crate) spot: Option<SpotId>,
 }
 
-/// What a Spot is reserved with.
+/// What a Spot or Actor is reserved with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reserve {
-    pub(crate) id: SpotId,
-    pub(crate) kind: SpotKind,
+    pub(crate) id: ObjectId,
+    pub(crate) kind: ObjectKind,
     pub(crate) stable_type: SpotType,
     pub(crate) mesh: MeshName,
     /// A node of this host.
@@ -91,6 +93,8 @@ pub(crate) struct Reserve {
     pub(crate) inbox: Bytes,
     /// Where that is, if it is too large to be here.
     pub(crate) blob: Option<Pointer>,
+    /// Of an Actor: the Spot that it begins in.
+    pub(crate) spot: Option<SpotId>,
     pub(crate) limits: super::Limits,
 }
 
@@ -106,18 +110,13 @@ impl fmt::Display for NotARecord {
 
 impl SpotRecord {
     /// One exact incarnation, as applications name it.
-    pub(crate) fn reference(&self) -> SpotRef {
-        SpotRef {
-            id: self.id.clone(),
-            generation: self.generation,
-            mesh: self.mesh.clone(),
-            node: self.node.clone(),
-        }
+    pub(crate) fn reference(&self) -> ObjectRef {
+        ObjectRef::new(self.id.clone(), self.generation, self.mesh.clone(), self.node.clone())
     }
 
     /// Where it is kept.
     pub(super) fn key(&self) -> Key {
-        name::spot_key(&self.id)
+        name::object_key(&self.id)
     }
 
     pub(super) fn read(stored: &Stored) -> Result<Self, NotARecord> {
@@ -126,7 +125,7 @@ impl SpotRecord {
     }
 
     /// What stands under the key of `id`.
-    pub(super) fn read_as(id: &SpotId, stored: &Stored) -> Result<Self, NotARecord> {
+    pub(super) fn read_as(id: &ObjectId, stored: &Stored) -> Result<Self, NotARecord> {
         let record = Self::read(stored)?;
         if record.id == *id {
             Ok(record)
@@ -140,14 +139,25 @@ impl SpotRecord {
             0 => version.get(),
             number => number,
         };
+        let kind = match value.kind {
+            wire::SpotKind::Entry => ObjectKind::Entry,
+            wire::SpotKind::User => ObjectKind::User,
+            wire::SpotKind::Instance => ObjectKind::Instance,
+            wire::SpotKind::Actor => ObjectKind::Actor,
+            wire::SpotKind::Unspecified | wire::SpotKind::Unknown(_) => return None,
+        };
+        let spot = match value.spot.as_str() {
+            "" => None,
+            id => Some(SpotId::new(id).ok()?),
+        };
+        // Every Actor is a member of a Spot, and no Spot is.
+        if spot.is_some() != (kind == ObjectKind::Actor) {
+            return None;
+        }
         Some(Self {
-            id: SpotId::new(value.id).ok()?,
-            kind: match value.kind {
-                wire::SpotKind::Entry => SpotKind::Entry,
-                wire::SpotKind::User => SpotKind::User,
-                wire::SpotKind::Instance => SpotKind::Instance,
-                wire::SpotKind::Unspecified | wire::SpotKind::Unknown(_) => return None,
-            },
+            id: kind.space().id(value.id).ok()?,
+            kind,
+            spot,
             stable_type: SpotType::new(value.stable_type).ok()?,
             mesh: MeshName::new(value.mesh).ok()?,
             node: Rid::new(&value.node).ok()?,
@@ -209,13 +219,15 @@ impl SpotRecord {
             operation,
             inbox,
             blob,
+            spot,
         } = value;
         bytes(of_attempt, &nonce.to_le_bytes());
         text(id, self.id.as_str());
         *kind = match self.kind {
-            SpotKind::Entry => wire::SpotKind::Entry,
-            SpotKind::User => wire::SpotKind::User,
-            SpotKind::Instance => wire::SpotKind::Instance,
+            ObjectKind::Entry => wire::SpotKind::Entry,
+            ObjectKind::User => wire::SpotKind::User,
+            ObjectKind::Instance => wire::SpotKind::Instance,
+            ObjectKind::Actor => wire::SpotKind::Actor,
         };
         *state = match self.state {
             SpotState::Creating => wire::ObjectState::Creating,
@@ -233,6 +245,7 @@ impl SpotRecord {
         operation.lifecycle = self.operation.lifecycle.to_wire();
         bytes(&mut operation.id, &self.operation.id);
         bytes(inbox, &self.inbox);
+        text(spot, self.spot.as_ref().map_or("", SpotId::as_str));
         *blob = self.blob.as_ref().map(|blob| wire::Blob {
             reference: blob.reference.as_str().to_owned(),
             sha256: blob.sha256.to_vec(),
@@ -288,6 +301,7 @@ impl Reserve {
             operation: self.operation.clone(),
             inbox: self.inbox.clone(),
             blob: self.blob.clone(),
+            spot: self.spot.clone(),
         }
     }
 

@@ -8,12 +8,14 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use super::*;
-use crate::id::{Generation, MeshName, Rid, SpotKind, SpotType};
+use crate::id::{Generation, MeshName, ObjectKind, Rid, SpotType};
 use crate::location::authority::capacity::Counts;
 use crate::location::{
     BootClock, Fault, Faults, LeaseConfig, LocationStore, LocationTiming, MemoryStore, Operation, OwnerId, Scan,
     Scanned,
 };
+
+mod actors;
 
 /// A host, as far as authority knows it.
 struct Host {
@@ -49,7 +51,7 @@ impl Host {
         Rid::new(format!("node-{}", self.number)).unwrap()
     }
 
-    fn reserve(&self, id: &str, kind: SpotKind) -> Reserve {
+    fn reserve(&self, id: &str, kind: ObjectKind) -> Reserve {
         Reserve {
             id: id_of(id),
             kind,
@@ -60,25 +62,26 @@ impl Host {
             operation: operation(1),
             inbox: Bytes::from_static(b"first"),
             blob: None,
+            spot: None,
             limits: Limits::default(),
         }
     }
 
-    async fn won(&self, id: &str, kind: SpotKind) -> Reservation {
+    async fn won(&self, id: &str, kind: ObjectKind) -> Reservation {
         match self.authority.reserve(self.reserve(id, kind)).await {
             Ok(Reserving::Won(reservation)) => reservation,
             other => panic!("{other:?}"),
         }
     }
 
-    async fn ready(&self, id: &str, kind: SpotKind) -> SpotRecord {
+    async fn ready(&self, id: &str, kind: ObjectKind) -> SpotRecord {
         let reservation = self.won(id, kind).await;
         *self.authority.commit(reservation, None).await.unwrap()
     }
 }
 
-fn id_of(text: &str) -> SpotId {
-    SpotId::new(text).unwrap()
+fn id_of(text: &str) -> ObjectId {
+    crate::id::Space::Spots.id(text).unwrap()
 }
 
 fn operation(number: u8) -> OperationId {
@@ -121,7 +124,7 @@ async fn a_spot_comes_and_goes() {
     assert_eq!(authority.resolve(&id_of("a")).await, Resolved::Missing);
     assert_eq!(authority.resolve(&id_of("a")).await, Resolved::Missing);
 
-    let reservation = host.won("a", SpotKind::User).await;
+    let reservation = host.won("a", ObjectKind::User).await;
     let reserved = reservation.record().unwrap().clone();
     assert_eq!(reserved.generation.get(), reserved.version.get());
     assert_eq!(
@@ -150,11 +153,11 @@ async fn a_spot_comes_and_goes() {
     assert_eq!(authority.delete(&ready).await, Ok(Removal::Removed));
     assert_eq!(authority.delete(&ready).await, Ok(Removal::Missing));
     assert_eq!(counts(&store, "capacity/node-1").await, counted(0, 0));
-    let asked_again = authority.reserve(host.reserve("a", SpotKind::User)).await;
+    let asked_again = authority.reserve(host.reserve("a", ObjectKind::User)).await;
     assert!(matches!(asked_again, Ok(Reserving::Over(_))), "{asked_again:?}");
     let anew = Reserve {
         operation: operation(3),
-        ..host.reserve("a", SpotKind::User)
+        ..host.reserve("a", ObjectKind::User)
     };
     let Ok(Reserving::Won(anew)) = authority.reserve(anew).await else {
         panic!("it is free");
@@ -199,7 +202,7 @@ async fn a_spot_comes_and_goes() {
 async fn what_is_aborted_leaves_its_terminal_alone() {
     let store = MemoryStore::new();
     let host = Host::start(&store, 1).await;
-    let reservation = host.won("a", SpotKind::User).await;
+    let reservation = host.won("a", ObjectKind::User).await;
     let terminal = Terminal {
         outcome: CreationOutcome::Rejected,
         body: Bytes::new(),
@@ -223,7 +226,7 @@ async fn what_is_aborted_leaves_its_terminal_alone() {
 async fn a_reservation_that_nobody_holds_is_aborted() {
     let store = MemoryStore::new();
     let host = Host::start(&store, 1).await;
-    drop(host.won("a", SpotKind::User).await);
+    drop(host.won("a", ObjectKind::User).await);
     while host.authority.resolve(&id_of("a")).await != Resolved::Missing {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
@@ -235,8 +238,8 @@ async fn a_reservation_that_nobody_holds_is_aborted() {
 async fn the_same_operation_finds_its_reservation() {
     let store = MemoryStore::new();
     let host = Host::start(&store, 1).await;
-    let reservation = host.won("a", SpotKind::User).await;
-    let same = host.reserve("a", SpotKind::User);
+    let reservation = host.won("a", ObjectKind::User).await;
+    let same = host.reserve("a", ObjectKind::User);
     match host.authority.reserve(same.clone()).await {
         Ok(Reserving::Issued(record)) => assert_eq!(Some(&record), reservation.record()),
         other => panic!("{other:?}"),
@@ -261,7 +264,7 @@ async fn the_same_operation_finds_its_reservation() {
 async fn an_instance_keeps_its_first_message_until_it_is_done_with() {
     let store = MemoryStore::new();
     let host = Host::start(&store, 1).await;
-    let ready = host.ready("cart", SpotKind::Instance).await;
+    let ready = host.ready("cart", ObjectKind::Instance).await;
     assert_eq!(&*ready.inbox, b"first");
     let done = *host.authority.preserve(&ready, Bytes::new()).await.unwrap();
     assert_eq!((done.generation, done.owner_generation), (ready.generation, 1));
@@ -283,12 +286,15 @@ async fn no_more_are_reserved_than_there_is_room_for() {
     let host = Host::start(&store, 1).await;
     let limited = |id: &str, kind, spots, of_type| Reserve {
         limits: Limits {
-            spots: NonZeroU32::new(spots),
+            all: NonZeroU32::new(spots),
             of_type: NonZeroU32::new(of_type),
         },
         ..host.reserve(id, kind)
     };
-    let racers = (0..20).map(|at| host.authority.reserve(limited(&format!("{at}"), SpotKind::User, 0, 7)));
+    let racers = (0..20).map(|at| {
+        host.authority
+            .reserve(limited(&format!("{at}"), ObjectKind::User, 0, 7))
+    });
     let ended: Vec<_> = futures_join(racers).await;
     let won = ended.iter().filter(|one| matches!(one, Ok(Reserving::Won(_)))).count();
     let refused = ended
@@ -298,11 +304,11 @@ async fn no_more_are_reserved_than_there_is_room_for() {
     assert_eq!((won, refused), (7, 13));
     assert_eq!(counts(&store, "capacity/node-1").await, counted(0, 7));
     // Another type has room of its own, within what the node has.
-    let other = host.authority.reserve(limited("i", SpotKind::Instance, 8, 7)).await;
+    let other = host.authority.reserve(limited("i", ObjectKind::Instance, 8, 7)).await;
     assert!(matches!(other, Ok(Reserving::Won(_))));
-    let full = host.authority.reserve(limited("j", SpotKind::Instance, 8, 7)).await;
+    let full = host.authority.reserve(limited("j", ObjectKind::Instance, 8, 7)).await;
     assert!(matches!(full, Ok(Reserving::NoCapacity)));
-    let entry = host.authority.reserve(limited("e", SpotKind::Entry, 1, 1)).await;
+    let entry = host.authority.reserve(limited("e", ObjectKind::Entry, 1, 1)).await;
     assert!(matches!(entry, Ok(Reserving::Won(_))), "Entry Spots are not counted");
 }
 
@@ -332,8 +338,8 @@ async fn what_a_dead_host_owned_is_released_after_ttl_and_margin() {
     let store = MemoryStore::new();
     let (dead, host) = (Host::start(&store, 1).await, Host::start(&store, 2).await);
     let [first, second] = [
-        dead.ready("a", SpotKind::User).await,
-        dead.ready("b", SpotKind::User).await,
+        dead.ready("a", ObjectKind::User).await,
+        dead.ready("b", ObjectKind::User).await,
     ];
     assert_eq!(
         host.authority.release(&first.reference()).await,
@@ -381,7 +387,7 @@ async fn a_lost_answer_is_found_out() {
         let faults = Faults::new(1);
         let host = Host::start(&store.with_faults(faults.clone()), 3).await;
         faults.next(Operation::Write, fault);
-        let reservation = host.won("a", SpotKind::User).await;
+        let reservation = host.won("a", ObjectKind::User).await;
         faults.next(Operation::Write, fault);
         let ready = *host.authority.commit(reservation, None).await.unwrap();
         assert_eq!(
@@ -404,10 +410,10 @@ async fn a_write_that_lost_does_not_land_later() {
     let faults = Faults::new(1);
     let host = Host::start(&store.with_faults(faults.clone()), 1).await;
     let other = Host::start(&store, 2).await;
-    let held = other.ready("a", SpotKind::User).await;
+    let held = other.ready("a", ObjectKind::User).await;
     // Its reservation is on its way for long; the one who has the ID gives it up meanwhile.
     faults.next(Operation::Write, Fault::LateWrite(Duration::from_secs(2)));
-    let Ok(Reserving::Lost(record)) = host.authority.reserve(host.reserve("a", SpotKind::User)).await else {
+    let Ok(Reserving::Lost(record)) = host.authority.reserve(host.reserve("a", ObjectKind::User)).await else {
         panic!("the other has it");
     };
     assert_eq!(record, held);
@@ -427,9 +433,9 @@ async fn a_store_that_fails_is_no_absent_record() {
     assert!(matches!(host.authority.resolve(&id_of("a")).await, Resolved::Failed(_)));
     assert_eq!(host.authority.resolve(&id_of("a")).await, Resolved::Missing);
     faults.next(Operation::Write, Fault::Error);
-    let failed = host.authority.reserve(host.reserve("a", SpotKind::User)).await;
+    let failed = host.authority.reserve(host.reserve("a", ObjectKind::User)).await;
     assert!(matches!(failed, Err(AuthorityError::Store(_))), "{failed:?}");
-    host.ready("a", SpotKind::User).await;
+    host.ready("a", ObjectKind::User).await;
 }
 
 /// REQ: LS-032
@@ -438,13 +444,13 @@ async fn past_the_deadline_nothing_is_begun() {
     let store = MemoryStore::new();
     let faults = Faults::new(1);
     let host = Host::start(&store.with_faults(faults.clone()), 1).await;
-    let ready = host.ready("a", SpotKind::User).await;
+    let ready = host.ready("a", ObjectKind::User).await;
     faults.cut();
     tokio::time::sleep(Duration::from_secs(16)).await;
     assert!(!host.lease.admits());
     faults.heal();
     faults.every(Operation::Write, Fault::Error);
-    let refused = host.authority.reserve(host.reserve("b", SpotKind::User)).await;
+    let refused = host.authority.reserve(host.reserve("b", ObjectKind::User)).await;
     assert!(matches!(refused, Err(AuthorityError::Closed)), "{refused:?}");
     assert_eq!(
         host.authority.resolve(&id_of("a")).await,
@@ -472,7 +478,7 @@ async fn after_the_last_revision_nothing_is_reserved() {
     let host = Host::start(&store, 1).await;
     store.skip_revisions(Revision::MAX);
     for _ in 0..2 {
-        let failed = host.authority.reserve(host.reserve("a", SpotKind::User)).await;
+        let failed = host.authority.reserve(host.reserve("a", ObjectKind::User)).await;
         assert!(
             matches!(failed, Err(AuthorityError::Store(StoreError::Exhausted))),
             "{failed:?}"
@@ -494,7 +500,7 @@ async fn one_of_many_racers_wins() {
         let host = &hosts[usize::from(at) % hosts.len()];
         host.authority.reserve(Reserve {
             operation: operation(at),
-            ..host.reserve("a", SpotKind::User)
+            ..host.reserve("a", ObjectKind::User)
         })
     });
     let ended = futures_join(racers).await;
@@ -523,12 +529,12 @@ async fn who_was_counted_out_learns_what_was_taken_before_it_goes_on() {
     let cut_off = Host::start(&store.with_faults(faults.clone()), 1).await;
     let host = Host::start(&store, 2).await;
     let [taken, kept] = [
-        cut_off.ready("a", SpotKind::User).await,
-        cut_off.ready("b", SpotKind::User).await,
+        cut_off.ready("a", ObjectKind::User).await,
+        cut_off.ready("b", ObjectKind::User).await,
     ];
     faults.cut();
     assert_eq!(host.authority.release(&taken.reference()).await, Ok(Removal::Removed));
-    let new = host.ready("a", SpotKind::User).await;
+    let new = host.ready("a", ObjectKind::User).await;
     assert!(!cut_off.lease.admits());
     faults.heal();
     while !cut_off.lease.admits() {
@@ -566,11 +572,11 @@ async fn pages_show_every_spot_once() {
     let store = MemoryStore::new();
     let (host, other) = (Host::start(&store, 1).await, Host::start(&store, 2).await);
     for at in 0..11 {
-        host.ready(&format!("user {at}"), SpotKind::User).await;
-        other.ready(&format!("cart {at}"), SpotKind::Instance).await;
+        host.ready(&format!("user {at}"), ObjectKind::User).await;
+        other.ready(&format!("cart {at}"), ObjectKind::Instance).await;
     }
     let filter = Filter {
-        kind: SpotKind::User,
+        kind: ObjectKind::User,
         stable_type: None,
         mesh: None,
     };

@@ -7,7 +7,7 @@ use crate::channel::Method;
 use crate::channel::caller::Caller;
 use crate::error::HandlerError;
 use crate::host::Host;
-use crate::id::{Generation, ObjectGeneration, SpotKind};
+use crate::id::{Generation, ObjectGeneration, ObjectKind, Space};
 use crate::location::{MemoryStore, OperationId, OwnerId, Revision, SpotState};
 use crate::spot::call::SpotRoute;
 use crate::spot::factory::SpotFactory;
@@ -42,8 +42,8 @@ async fn caller(cluster: &Cluster) -> (Host, Arc<Inner>) {
 /// Of a Spot of another host, in that run of it.
 fn record(id: &str, lease: u64) -> SpotRecord {
     SpotRecord {
-        id: SpotId::new(id).unwrap(),
-        kind: SpotKind::User,
+        id: Space::Spots.id(id).unwrap(),
+        kind: ObjectKind::User,
         stable_type: SpotType::from_static("arena.room"),
         mesh: MeshName::from_static("world"),
         node: Rid::new("owner").unwrap(),
@@ -61,6 +61,7 @@ fn record(id: &str, lease: u64) -> SpotRecord {
         },
         inbox: Bytes::new(),
         blob: None,
+        spot: None,
     }
 }
 
@@ -75,7 +76,7 @@ async fn a_route_is_remembered_with_all_that_it_may_be_wrong_in() {
     let found = spots.remember(&record, spots.losses());
     assert_eq!((found.lead, found.activation), (Lead::Record(6), None));
     let now = spots.authority.reader().now();
-    let known = spots.routes.lock().get(&record.id, now).cloned().unwrap();
+    let known = spots.finds.lock().routes.get(&record.id, now).cloned().unwrap();
     assert_eq!(known.version(), 6);
     let Owned {
         place,
@@ -125,19 +126,19 @@ async fn where_first_messages_went_is_forgotten_in_time() {
     let (_host, spots) = caller(&cluster).await;
     let begin = |id: &str| {
         let place = Place::new(MeshName::from_static("world"), Rid::new("owner").unwrap(), run(1));
-        let (id, stable_type) = (SpotId::new(id).unwrap(), SpotType::from_static("arena.cart"));
-        spots.begins_to_make(&mut spots.activating.lock(), &id, stable_type, place)
+        let (id, stable_type) = (Space::Spots.id(id).unwrap(), SpotType::from_static("arena.cart"));
+        spots.begins_to_make(&mut spots.finds.lock(), &id, stable_type, place)
     };
     let first = begin("first").unwrap();
     let intent = Intent {
         stable_type: SpotType::from_static("arena.cart"),
         mesh: None,
     };
-    let spot = |intent| SpotTo::new(SpotId::new("first").unwrap(), intent);
+    let spot = |intent| SpotTo::new(Space::Spots.id("first").unwrap(), intent);
     let (plain, intends) = (spot(None), spot(Some(intent)));
     let state = |spot: &SpotTo| {
         let now = spots.authority.reader().now();
-        spots.on_its_way(&mut spots.activating.lock(), &spot.id, spot.intent.as_ref(), now)
+        spots.on_its_way(&mut spots.finds.lock().activating, &spot.id, spot.intent.as_ref(), now)
     };
     cluster.advance(29 * SECOND).await;
     let (behind, _) = spots.known_route(&plain).unwrap();
@@ -164,12 +165,12 @@ async fn where_first_messages_went_is_forgotten_in_time() {
         }
         cluster.advance(SECOND).await;
         assert!(
-            spots.activating.lock().len() <= 32 * each_second,
+            spots.finds.lock().activating.len() <= 32 * each_second,
             "after {second} seconds"
         );
     }
     cluster.advance(ACTIVATION_TIME + ON_ITS_WAY + SWEEP).await;
-    assert_eq!(spots.activating.lock().len(), 0);
+    assert_eq!(spots.finds.lock().activating.len(), 0);
     cluster.shutdown().await.unwrap();
 }
 
@@ -181,10 +182,10 @@ async fn old_routes_take_no_room() {
     for spot in 0..5_000 {
         spots.remember(&record(&format!("{spot}"), 3), spots.losses());
     }
-    assert_eq!(spots.routes.lock().len(), 5_000);
+    assert_eq!(spots.finds.lock().routes.len(), 5_000);
     cluster.advance(crate::limit::ROUTE_CACHE_AGE + SWEEP).await;
     let (routes, room) = {
-        let routes = spots.routes.lock();
+        let routes = &spots.finds.lock().routes;
         (routes.len(), routes.room())
     };
     assert_eq!(routes, 0);
@@ -212,18 +213,18 @@ async fn what_was_made_here_is_known_by_its_spot_alone() {
     let host = cluster.start("owner").await.unwrap();
     let spots = host.outbound().objects_as::<Inner>().unwrap();
     let place = Place::new(MeshName::from_static("world"), Rid::new("elsewhere").unwrap(), run(1));
-    let (elsewhere, stable_type) = (SpotId::new("b").unwrap(), SpotType::from_static("arena.cart"));
-    let begun = spots.begins_to_make(&mut spots.activating.lock(), &elsewhere, stable_type.clone(), place);
+    let (elsewhere, stable_type) = (Space::Spots.id("b").unwrap(), SpotType::from_static("arena.cart"));
+    let begun = spots.begins_to_make(&mut spots.finds.lock(), &elsewhere, stable_type.clone(), place);
     drop(begun.unwrap());
 
     let cart = SpotRoute::new(&host, stable_type).of("a");
     let go = || cart.send(Method::send("go"), wire::SpotClosed::default());
     cart.activates(go()).activating().await.unwrap();
-    let id = SpotId::new("a").unwrap();
+    let id = Space::Spots.id("a").unwrap();
     while spots.object(&id).is_none_or(|cart| cart.phase() != Phase::Ready) {
         tokio::task::yield_now().await;
     }
-    assert_eq!(spots.activating.lock().len(), 1, "that of the other");
+    assert_eq!(spots.finds.lock().activating.len(), 1, "that of the other");
     let (found, _) = spots.known_route(&SpotTo::new(id, None)).unwrap();
     assert_ne!(found.target, ANY_OWNER, "the Spot itself");
     assert!(found.activation.is_none());

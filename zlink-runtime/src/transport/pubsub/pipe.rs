@@ -79,8 +79,11 @@ impl Pipe {
 /// A message that waits until all pipes that want it have room.
 struct Waiting {
     message: Message,
-    /// One that has none, and in whose line it stands.
-    on: Id,
+    /// Those in whose lines it stands. At first that is one that has no room. Where another has none once that one has, it
+    /// goes over to the other, so that the one goes on. From then on it leaves no line any more: else each could be filled
+    /// by others while it stands at the other, for ever.
+    on: BTreeSet<Id>,
+    has_gone_over: bool,
     done: oneshot::Sender<()>,
 }
 
@@ -129,8 +132,8 @@ impl Pipes {
 
     /// Its subscriber is gone: nobody waits for it any more.
     pub(super) fn leave(&mut self, id: Id) {
-        for waiting in self.pipes.remove(&id).into_iter().flat_map(|pipe| pipe.line) {
-            self.look_again(waiting);
+        if let Some(pipe) = self.pipes.remove(&id) {
+            self.let_go(id, pipe.line);
         }
     }
 
@@ -148,9 +151,14 @@ impl Pipes {
         let Some(pipe) = self.pipes.get_mut(&id) else { return };
         if pipe.topics.remove(topic) {
             // Any of them may not be wanted any more.
-            for waiting in std::mem::take(&mut pipe.line) {
-                self.look_again(waiting);
-            }
+            let is_wanted = |id: &Id| {
+                let waiting = self.waiting.get(id);
+                waiting.is_some_and(|waiting| pipe.topics.matches(waiting.message.topic()))
+            };
+            let line = std::mem::take(&mut pipe.line);
+            let (stay, let_go) = line.into_iter().partition(is_wanted);
+            pipe.line = stay;
+            self.let_go(id, let_go);
         }
     }
 
@@ -198,15 +206,32 @@ impl Pipes {
     pub(super) fn wait(&mut self, message: Message, on: Id) -> (Id, oneshot::Receiver<()>) {
         let (done, told) = oneshot::channel();
         let id = self.next();
-        self.stand(id, Waiting { message, on, done });
+        let waiting = Waiting {
+            message,
+            on: BTreeSet::new(),
+            has_gone_over: false,
+            done,
+        };
+        self.stand(id, on, waiting);
         (id, told)
     }
 
-    fn stand(&mut self, id: Id, waiting: Waiting) {
-        if let Some(pipe) = self.pipes.get_mut(&waiting.on) {
+    /// It stands in that line, too.
+    fn stand(&mut self, id: Id, on: Id, mut waiting: Waiting) {
+        if let Some(pipe) = self.pipes.get_mut(&on) {
             pipe.line.insert(id);
+            waiting.on.insert(on);
         }
         self.waiting.insert(id, waiting);
+    }
+
+    /// It stands in none of those lines any more.
+    fn unline(&mut self, id: Id, lines: &BTreeSet<Id>) {
+        for on in lines {
+            if let Some(pipe) = self.pipes.get_mut(on) {
+                pipe.line.remove(&id);
+            }
+        }
     }
 
     /// Whether it still waited.
@@ -214,41 +239,59 @@ impl Pipes {
         let Some(Waiting { on, .. }) = self.waiting.remove(&id) else {
             return false;
         };
-        if let Some(pipe) = self.pipes.get_mut(&on) {
-            let was_first = pipe.line.first() == Some(&id);
-            pipe.line.remove(&id);
-            if was_first {
-                // Others stood behind it, who may be smaller.
-                self.go_on(on);
-            }
-        }
+        self.unline(id, &on);
+        // Others stood behind it, who may be smaller.
+        self.go_on(on);
         true
     }
 
-    /// There may be room in a pipe: looks again at those that wait for it, in their order, until one has to wait for it
-    /// still.
-    fn go_on(&mut self, on: Id) {
-        while let Some(id) = self.pipes.get_mut(&on).and_then(|pipe| pipe.line.pop_first()) {
-            if self.look_again(id) == Some(on) {
-                return;
+    /// A pipe is no matter any more to those, who stand in its line no more.
+    fn let_go(&mut self, on: Id, those: BTreeSet<Id>) {
+        let mut lines = BTreeSet::from([on]);
+        for id in those {
+            if let Some(waiting) = self.waiting.get_mut(&id) {
+                waiting.on.remove(&on);
             }
+            lines.extend(self.attempt(id));
+        }
+        self.go_on(lines);
+    }
+
+    /// There may be room in these pipes, or another first in their lines: looks at those that wait there, in their order,
+    /// until one stays.
+    fn go_on(&mut self, mut lines: BTreeSet<Id>) {
+        while let Some(on) = lines.pop_first() {
+            let first = |pipes: &Self| pipes.pipes.get(&on).and_then(|pipe| pipe.line.first().copied());
+            while let Some(id) = first(self) {
+                lines.extend(self.attempt(id));
+                if first(self) == Some(id) {
+                    break;
+                }
+            }
+            // It has just been gone through.
+            lines.remove(&on);
         }
     }
 
-    /// Looks whether one that has left its line can go; if not, what it waits for now.
-    fn look_again(&mut self, id: Id) -> Option<Id> {
-        let waiting = self.waiting.remove(&id)?;
-        match self.offer_as(id, &waiting.message) {
-            Ok(()) => {
-                // Whoever waited and is gone has withdrawn it before.
-                let _ = waiting.done.send(());
-                None
-            }
-            Err(on) => {
-                self.stand(id, Waiting { on, ..waiting });
-                Some(on)
-            }
+    /// Looks whether one that waits can go; if not, what it waits for now. Tells the lines that it has left.
+    fn attempt(&mut self, id: Id) -> BTreeSet<Id> {
+        let Some(mut waiting) = self.waiting.remove(&id) else {
+            return BTreeSet::new();
+        };
+        let Err(on) = self.offer_as(id, &waiting.message) else {
+            self.unline(id, &waiting.on);
+            // Whoever waited and is gone has withdrawn it before.
+            let _ = waiting.done.send(());
+            return waiting.on;
+        };
+        let mut left = BTreeSet::new();
+        if !waiting.has_gone_over && !waiting.on.is_empty() && !waiting.on.contains(&on) {
+            waiting.has_gone_over = true;
+            left = std::mem::take(&mut waiting.on);
+            self.unline(id, &left);
         }
+        self.stand(id, on, waiting);
+        left
     }
 
     /// Gives back what was written, and takes what waits: at most so much that it is written soon. `None` at the end.
@@ -261,7 +304,7 @@ impl Pipes {
         pipe.records -= was_written;
         pipe.bytes -= std::mem::take(&mut batch.bytes);
         if was_written > 0 {
-            self.go_on(id);
+            self.go_on(BTreeSet::from([id]));
         }
         let Some(pipe) = self.pipes.get_mut(&id) else {
             return Poll::Ready(None);

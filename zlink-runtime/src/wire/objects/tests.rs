@@ -18,9 +18,14 @@ const TARGET: SpotTarget = SpotTarget {
 };
 
 fn to_spot(id: &str, activation: Option<&[u8]>, request: Option<(u64, u32)>) -> Vec<u8> {
+    to_object(Space::Spots, id, activation, request)
+}
+
+fn to_object(space: Space, id: &str, activation: Option<&[u8]>, request: Option<(u64, u32)>) -> Vec<u8> {
     let mut record = Vec::new();
     let head = CallHead {
-        to: To::Spot {
+        to: To::Object {
+            space,
             target: TARGET,
             id,
             activation,
@@ -76,6 +81,13 @@ fn written() -> Vec<(&'static str, Vec<u8>)> {
         ("spot create", control(RecordKind::SpotCreate)),
         ("spot close", control(RecordKind::SpotClose)),
         ("spot publish", published()),
+        ("actor send", to_object(Space::Actors, "p-1", None, None)),
+        (
+            "actor request",
+            to_object(Space::Actors, "sp\u{e9}l\u{e9}%", None, Some((7 << 32, 3000))),
+        ),
+        ("actor create", control(RecordKind::ActorCreate)),
+        ("actor destroy", control(RecordKind::ActorDestroy)),
     ]
 }
 
@@ -87,6 +99,8 @@ fn refused() -> Vec<(&'static str, Vec<u8>)> {
     by_number[4..8].copy_from_slice(&3_u32.to_le_bytes());
     let mut activates = control(RecordKind::SpotCreate);
     activates[2] = 8;
+    let mut creates_activating = control(RecordKind::ActorCreate);
+    creates_activating[2] = 8;
     let mut flagged = published();
     flagged[2] = 8;
     vec![
@@ -104,6 +118,16 @@ fn refused() -> Vec<(&'static str, Vec<u8>)> {
         ("a packet by number", by_number),
         ("a create that activates", activates),
         ("a publish that activates", flagged),
+        ("an empty Actor ID", to_object(Space::Actors, "", None, None)),
+        (
+            "an Actor ID that is cut off",
+            cut(to_object(Space::Actors, "p-1", None, None), 8 + 1 + 15 + 24 + 3),
+        ),
+        (
+            "an Actor that is activated",
+            to_object(Space::Actors, "p-1", Some(b"activation"), None),
+        ),
+        ("an actor create that activates", creates_activating),
     ]
 }
 
@@ -115,8 +139,8 @@ fn meaning(record: &[u8]) -> Value {
     };
     match parse(record) {
         Err(malformed) => json!({ "refused": malformed.what, "correlation": malformed.correlation }),
-        Ok(Incoming::Spot(spot)) => json!({
-            "spot": text(spot.id), "generation": spot.generation, "owner_generation": spot.owner_generation,
+        Ok(Incoming::Object(spot)) => json!({
+            spot.space.surface(): text(spot.id), "generation": spot.generation, "owner_generation": spot.owner_generation,
             "lease": spot.lease, "activation_hex": hex(spot.activation.of(record)), "operation": named(&spot.call),
             "correlation": spot.call.correlation, "timeout_ms": spot.call.timeout_ms,
             "payload_hex": hex(spot.call.payload.of(record)),

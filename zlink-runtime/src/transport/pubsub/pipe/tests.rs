@@ -173,3 +173,91 @@ fn who_waits_for_another_keeps_its_place() {
     let held: Vec<_> = pipes.pipes[&other].queue.iter().map(Bytes::len).collect();
     assert_eq!(held, [message("b").bytes.len()]);
 }
+
+/// Neither of two pipes that are always full keeps a message for both waiting for ever, though each has room while the other
+/// has none, and others want it.
+///
+/// REQ: CH-808
+#[test]
+fn what_wants_two_full_pipes_goes_in_its_turn() {
+    let (mut pipes, [one, two]) = pipes(["a", "b"]);
+    for pipe in [one, two] {
+        assert!(pipes.subscribe(pipe, b"x"));
+    }
+    let refill = |pipes: &mut Pipes, topic: &str| while pipes.offer_to_all(&message(topic)).is_ok() {};
+    let room = |pipes: &mut Pipes, pipe: Id, topic: &str| {
+        write(pipes, pipe);
+        refill(pipes, topic);
+    };
+    refill(&mut pipes, "a");
+    refill(&mut pipes, "b");
+    let on = pipes.offer_to_all(&message("x")).unwrap_err();
+    let (_, mut both) = pipes.wait(message("x"), on);
+    let mut rounds = 0;
+    while both.try_recv().is_err() {
+        rounds += 1;
+        assert!(rounds <= 3, "others go before it again and again");
+        room(&mut pipes, one, "a");
+        room(&mut pipes, two, "b");
+    }
+    assert_eq!(pipes.waiting.len(), 0);
+    assert!(pipes.pipes.values().all(|pipe| pipe.line.is_empty()));
+}
+
+/// Random use: who waits goes on as soon as it can, nobody stands where it does not wait, and whoever has waited longer for
+/// the same pipes goes first.
+///
+/// REQ: CH-808
+#[test]
+fn whoever_waits_can_not_go_yet() {
+    const TOPICS: [&str; 5] = ["a", "b", "c", "x", "y"];
+    for seed in 0..200 {
+        let random = crate::random::Random::seeded(seed);
+        let below = |bound: u64| random.bits() % bound;
+        let (mut pipes, ids) = pipes(["a", "b", "c"]);
+        for (pipe, topics) in ids.into_iter().zip([["x", "y"], ["x", "z"], ["y", "z"]]) {
+            topics
+                .iter()
+                .for_each(|topic| assert!(pipes.subscribe(pipe, topic.as_bytes())));
+        }
+        let mut waits = Vec::new();
+        for _ in 0..400 {
+            let topic = TOPICS[usize::try_from(below(5)).unwrap()];
+            let pipe = ids[usize::try_from(below(3)).unwrap()];
+            match below(12) {
+                0..7 => {
+                    // Nobody may want it any more.
+                    let full = (0..=PIPE_RECORDS).find_map(|_| pipes.offer_to_all(&message(topic)).err());
+                    waits.extend(full.map(|on| pipes.wait(message(topic), on)));
+                }
+                7..10 if !pipes.pipes[&pipe].queue.is_empty() => write(&mut pipes, pipe),
+                10 if !waits.is_empty() => {
+                    let at = usize::try_from(below(waits.len() as u64)).unwrap();
+                    pipes.withdraw(waits.swap_remove(at).0);
+                }
+                11 if below(6) == 0 => {
+                    pipes.cancel(pipe, ["x", "y", "z"][usize::try_from(below(3)).unwrap()].as_bytes())
+                }
+                _ => {}
+            }
+            waits.retain_mut(|(id, told)| {
+                let waits = pipes.waiting.contains_key(id);
+                assert_eq!(told.try_recv().is_ok(), !waits, "seed {seed}");
+                waits
+            });
+            assert_eq!(pipes.waiting.len(), waits.len(), "seed {seed}");
+            for (id, waiting) in &pipes.waiting {
+                assert!(!waiting.on.is_empty(), "seed {seed}: it waits for nothing");
+                let lines = pipes.pipes.iter().filter(|(_, pipe)| pipe.line.contains(id));
+                assert!(lines.map(|(on, _)| on).eq(&waiting.on), "seed {seed}");
+                let can_go = pipes.pipes.values().all(|pipe| {
+                    let is_behind = pipe.line.first().is_some_and(|first| first < id);
+                    !pipe.topics.matches(waiting.message.topic()) || (!is_behind && pipe.has_room(&waiting.message))
+                });
+                assert!(!can_go, "seed {seed}: {id} could go");
+            }
+        }
+        ids.into_iter().for_each(|pipe| pipes.leave(pipe));
+        assert!(pipes.waiting.is_empty(), "seed {seed}");
+    }
+}

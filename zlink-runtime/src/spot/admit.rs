@@ -1,0 +1,196 @@
+//! How a Spot decides about Actors: a new one is made first, and then the Entry Spot of its node admits or rejects it, as a
+//! turn of the Spot's own lifecycle lane.
+//!
+//! It must not know who asked for the Actor, nor what it does.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use crate::error::{Error, ErrorKind, HandlerError};
+use crate::execution::{Ended, Scope, StateTurn, States, YieldTurn};
+use crate::id::{ActorRef, ActorType, ObjectRef, SpotType};
+use crate::transport::BoxFuture;
+
+use super::factory::{Begun, MakeError, SpotFactoryBuilder};
+use super::job::{SpotJob, Work};
+use super::kind::{Actor, EntrySpot, OfKind};
+use super::object::Object;
+use super::turn::{ObjectContext, ObjectTurn, TurnCore};
+use super::value::{Admission, Payload};
+
+/// A callback that admits Actors, by its path: `<S as LobbySpot>::on_create_player`.
+pub trait SpotAdmits<'a, S, K, Q>: Copy + Send + Sync + 'static {
+    /// What it answers, be it yes or no.
+    type Reply;
+    /// The callback at work.
+    type Running: Future<Output = Result<Admission<Self::Reply>, HandlerError>> + Send;
+
+    #[doc(hidden)]
+    fn call(self, spot: &'a mut S, turn: &'a mut ObjectTurn<'a, K>, actor: ActorRef, request: Q) -> Self::Running;
+}
+
+impl<'a, S: 'a, K: 'a, Q, R, F, Fut> SpotAdmits<'a, S, K, Q> for F
+where
+    F: Fn(&'a mut S, &'a mut ObjectTurn<'a, K>, ActorRef, Q) -> Fut + Copy + Send + Sync + 'static,
+    Fut: Future<Output = Result<Admission<R>, HandlerError>> + Send,
+{
+    type Reply = R;
+    type Running = Fut;
+
+    fn call(self, spot: &'a mut S, turn: &'a mut ObjectTurn<'a, K>, actor: ActorRef, request: Q) -> Fut {
+        self(spot, turn, actor, request)
+    }
+}
+
+/// Whether an Actor was admitted, and the encoded reply.
+type Answer = Result<(bool, Vec<u8>), MakeError>;
+
+/// An Actor that waits for admission. Dropped without a decision, it was not admitted.
+pub(super) struct Admitting {
+    by: Arc<dyn Admits>,
+    actor: ActorRef,
+    request: Vec<u8>,
+    answer: oneshot::Sender<Answer>,
+}
+
+impl Admitting {
+    /// The turn that decides. `None` where the Spot has no state any more.
+    pub(super) fn start(self, core: TurnCore, scope: Scope) -> Option<StateTurn> {
+        let by = self.by.clone();
+        by.start(core, scope, self)
+    }
+}
+
+/// A callback whose types are known inside only.
+pub(super) trait Admits: Send + Sync {
+    fn start(&self, core: TurnCore, scope: Scope, admitting: Admitting) -> Option<StateTurn>;
+}
+
+struct Typed<F, S, K, Q>(F, PhantomData<fn(Q) -> (S, K)>);
+
+impl<F, S, K, Q, R> Admits for Typed<F, S, K, Q>
+where
+    S: Send + 'static,
+    K: OfKind,
+    Q: Payload,
+    R: Payload,
+    F: for<'a> SpotAdmits<'a, S, K, Q, Reply = R>,
+{
+    fn start(&self, core: TurnCore, scope: Scope, admitting: Admitting) -> Option<StateTurn> {
+        States::<S>::cell(&core)?;
+        let Admitting {
+            actor, request, answer, ..
+        } = admitting;
+        let call = self.0;
+        let work = async move |turn: &mut YieldTurn<'_, S>, core: &TurnCore| {
+            let decided = match Q::from_bytes(&request) {
+                Ok(request) => {
+                    turn.hold().await;
+                    let mut told = ObjectTurn::<K>::new(core);
+                    let decided = call.call(turn.state(), &mut told, actor, request).await;
+                    decided.map_err(MakeError::Failed).and_then(encoded)
+                }
+                Err(error) => Err(MakeError::Request(error.to_string())),
+            };
+            // Nobody waits for it any more where the host stops.
+            let _ = answer.send(decided);
+            Ended::Well
+        };
+        Some(StateTurn::given(core, scope, false, work))
+    }
+}
+
+fn encoded<R: Payload>(admission: Admission<R>) -> Answer {
+    let (admitted, reply) = match admission {
+        Admission::Accepted(reply) => (true, reply),
+        Admission::Rejected(reply) => (false, reply),
+    };
+    let reply = reply.to_bytes().map_err(|error| MakeError::Reply(error.to_string()))?;
+    Ok((admitted, reply))
+}
+
+impl<S: Send + 'static> SpotFactoryBuilder<S, EntrySpot> {
+    /// Decides about new Actors of that type, each before anybody can find it.
+    pub fn creates<Q, R, F>(mut self, actor: ActorType, call: F) -> Self
+    where
+        Q: Payload,
+        R: Payload,
+        F: for<'a> SpotAdmits<'a, S, EntrySpot, Q, Reply = R>,
+    {
+        let by = Arc::new(Typed::<F, S, EntrySpot, Q>(call, PhantomData));
+        let parts = self.parts_mut();
+        if parts.creates.insert(actor.stable(), by).is_some() {
+            parts
+                .wrong
+                .push(format!("decides twice about Actors of the type {actor}"));
+        }
+        self
+    }
+}
+
+/// Begins a factory of Actors of that type, which `create` makes; `context` is what one of them shows.
+pub(crate) fn actors<A, F, Fut, C>(stable_type: SpotType, create: F, context: C) -> SpotFactoryBuilder<A, Actor>
+where
+    A: Send + 'static,
+    F: Fn(ObjectContext<Actor>) -> Fut + Copy + Send + Sync + 'static,
+    Fut: Future<Output = Result<A, HandlerError>> + Send + 'static,
+    C: for<'a> Fn(&'a A) -> &'a ObjectContext<Actor> + Copy + Send + Sync + 'static,
+{
+    let begin = move |object: Arc<Object>, request: Vec<u8>| -> Begun<A> {
+        Box::pin(async move {
+            let made = create(ObjectContext::new(object.clone())).await;
+            let state = made.map_err(MakeError::Failed)?;
+            if !context(&state).is_of(&object) {
+                let text = "the Actor shows another context than it was given";
+                return Err(MakeError::Failed(HandlerError::new(text)));
+            }
+            let (admitted, reply) = admit(&object, request).await?;
+            Ok((admitted.then_some(state), reply))
+        })
+    };
+    SpotFactoryBuilder::new(stable_type, Box::new(begin))
+}
+
+/// Asks the Spot that an Actor is to begin in.
+fn admit(actor: &Arc<Object>, request: Vec<u8>) -> BoxFuture<'static, Answer> {
+    let actor = actor.clone();
+    Box::pin(async move {
+        let refused = |kind, text: &str| MakeError::Refused(Error::not_executed(kind, text));
+        let stable_type = &actor.factory.parts().stable_type;
+        let by = actor.spot().and_then(|spot| {
+            let by = spot.factory.parts().creates.get(stable_type)?;
+            Some((spot, by.clone()))
+        });
+        let (Some((spot, by)), ObjectRef::Actor(reference)) = (by, actor.reference()) else {
+            let text = "the Entry Spot of the node decides about no Actors of the type";
+            return Err(refused(ErrorKind::NotFound, text));
+        };
+        let _room = actor.home.lobby.room().await;
+        let (answer, decided) = oneshot::channel();
+        let admitting = Admitting {
+            by,
+            actor: reference.clone(),
+            request,
+            answer,
+        };
+        let job = SpotJob::new(spot.clone(), Work::Admit(Box::new(admitting)));
+        if let Err(rejected) = spot.lane().admit_lifecycle(job) {
+            return Err(refused(rejected.kind, "the Entry Spot takes no new Actors now"));
+        }
+        decided.await.unwrap_or_else(|_| {
+            Err(match spot.phase() {
+                super::object::Phase::Ready => MakeError::Failed(HandlerError::new("the admission panicked")),
+                _ => refused(ErrorKind::ShuttingDown, "the Entry Spot ends"),
+            })
+        })
+    })
+}
+
+impl fmt::Debug for Admitting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Admitting({})", self.actor.id)
+    }
+}

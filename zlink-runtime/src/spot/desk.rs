@@ -10,7 +10,7 @@ use bytes::Bytes;
 use tokio::time::Instant;
 
 use crate::channel::{
-    Arrival, Arrived, Asked, Flow, Found, Here, Intent, KnownSpot, Objects, Refusal, ReplyTo, SpotTo, deadline,
+    Arrival, Arrived, Asked, Flow, Found, Here, Intent, KnownSpot, Lead, Objects, Refusal, ReplyTo, SpotTo, deadline,
     is_traced, refuse,
 };
 use crate::error::{Error, ErrorKind};
@@ -50,8 +50,11 @@ impl Objects for Inner {
         self.here_for(asked)
     }
 
-    fn misled(&self, id: &ObjectId, version: u64) {
-        self.is_misled(id, version);
+    fn misled(&self, id: &ObjectId, lead: Lead) {
+        match lead {
+            Lead::Record(version) => self.is_misled(id, version),
+            Lead::FirstMessage(number) => self.finds.lock().activating.forget(id, number),
+        }
     }
 
     fn may_wait_for(&self, id: &ObjectId) -> Result<(), Error> {

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::channel::{Forwarded, Found, Intent, Place};
+use crate::channel::{Forwarded, Found, Intent, Lead, Place};
 use crate::clock;
 use crate::error::{CallError, Error, ErrorKind, Execution};
 use crate::limit::ACTIVATION_TIME;
@@ -79,7 +79,7 @@ impl Inner {
         let early = Found {
             place: self.places.lock().shared(place),
             target: ANY_OWNER,
-            version: 0,
+            lead: Lead::Record(owner.version.get()),
             activation: None,
         };
         if !activates {
@@ -97,7 +97,6 @@ impl Inner {
                 owner_generation: owner.owner_generation,
                 lease: owner.lease.get(),
             },
-            version: owner.version.get(),
             activation: Some(activation),
             ..early
         })

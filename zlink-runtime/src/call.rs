@@ -351,7 +351,7 @@ mod tests {
 
     /// A slot that is used again has another key, so a reply to the earlier call cannot end the later one.
     ///
-    /// REQ: CH-502, CH-503
+    /// REQ: CH-502, CH-503, RT-013
     #[tokio::test(start_paused = true)]
     async fn keys_of_reused_slots_differ() {
         let pending = Pending::new();

@@ -43,7 +43,7 @@ pub(crate) use drops::Drops;
 pub(crate) use exchange::no_role;
 pub(crate) use filter::{AnyFilter, Filters, Stop, Told, filtered, rejected};
 pub(crate) use flow::{Entered, Flow, is_traced};
-pub(crate) use found::{Found, KnownSpot, Owned, Place};
+pub(crate) use found::{Found, KnownSpot, Lead, Owned, Place};
 pub(crate) use inbound::{Inbound, InboundConfig, Queue, deadline, problem, refuse};
 pub(crate) use objects::{Arrival, Arrived, Asked, Here, Intent, Objects, OwnCall, SpotTo};
 pub(crate) use outbound::sealed as caller;

@@ -3,5 +3,4 @@
 //! It must not know how a record travels, or what runs at its target.
 
 pub(crate) mod cache;
-pub(crate) mod keyed;
 pub(crate) mod select;

@@ -22,7 +22,7 @@ use crate::transport::{BoxFuture, Lane, Record, Refused};
 use crate::wire::{self, CallHead, OperationRef, To};
 
 use super::call::Method;
-use super::found::Found;
+use super::found::{Found, Lead};
 use super::outbound::Outbound;
 use super::own::{Claim, Kind, LOCAL, OwnPeer};
 use super::path::PathKind;
@@ -51,8 +51,8 @@ pub(super) struct Exchange {
     traced: Option<Box<Traced>>,
     /// Where the Spot is that it goes to.
     found: Option<Found>,
-    /// The version of the record of a Spot that it was sent by.
-    sent_by: u64,
+    /// What led it to its Spot, once it was sent there.
+    sent_by: Lead,
 }
 
 enum Stage {
@@ -167,7 +167,7 @@ impl Exchange {
             waiting: None,
             traced: None,
             found: None,
-            sent_by: 0,
+            sent_by: Lead::Record(0),
         }
     }
 

@@ -62,14 +62,23 @@ pub(crate) struct Owned {
 /// A Spot that was found.
 pub(crate) type KnownSpot = Known<ObjectId, Owned>;
 
+/// What leads a call to where it goes. Where it is wrong, so is all that is older, and nothing that is newer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lead {
+    /// The record of its Spot, in that version.
+    Record(u64),
+    /// The message that this host has sent there to make it: which of all of them.
+    FirstMessage(u64),
+}
+
 /// Where a call to a Spot goes.
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
     pub(crate) place: Arc<Place>,
     /// Which owner is meant; all 0 where it has none yet.
     pub(crate) target: SpotTarget,
-    /// Of the record that says so; 0 where there is none.
-    pub(crate) version: u64,
+    /// What says so.
+    pub(crate) lead: Lead,
     /// An encoded `SpotActivation`, where there may be no Spot yet.
     pub(crate) activation: Option<Arc<[u8]>>,
 }
@@ -86,7 +95,7 @@ impl Found {
                 owner_generation: owned.owner_generation,
                 lease,
             },
-            version: known.version(),
+            lead: Lead::Record(known.version()),
             place: owned.place.clone(),
             activation: None,
         }

@@ -23,7 +23,7 @@ use crate::transport::BoxFuture;
 use crate::wire::{Control, Incoming, ObjectCall, Publish};
 
 use super::flow::Flow;
-use super::found::{Found, KnownSpot};
+use super::found::{Found, KnownSpot, Lead};
 use super::outbound::Outbound;
 use super::own::OwnPeer;
 use super::reply::ReplyTo;
@@ -43,8 +43,8 @@ pub(crate) trait Objects: Send + Sync {
     /// Finds it.
     fn find(self: Arc<Self>, spot: Arc<SpotTo>) -> BoxFuture<'static, Result<Found, Error>>;
 
-    /// A call that went to where version `version` of its record leads was refused there, or led to nobody.
-    fn misled(&self, id: &ObjectId, version: u64);
+    /// A call was refused where `lead` led it, or met nobody there.
+    fn misled(&self, id: &ObjectId, lead: Lead);
 
     /// A Spot of this host that [is for](Here::is_for) such a call. Whatever is not so plain goes as a record.
     fn here(&self, asked: &Asked<'_>) -> Option<(Arc<dyn Here>, u32)>;

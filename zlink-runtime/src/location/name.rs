@@ -294,6 +294,9 @@ mod tests {
         fn no_two_names_share_a_key(a in prop::collection::vec(any::<u8>(), 1..6), b in prop::collection::vec(any::<u8>(), 1..6)) {
             prop_assert_eq!(encoded(&a) == encoded(&b), a == b);
             prop_assert!(!encoded(&a).contains('/'));
+            // Nor does a name that reads as another one's key.
+            let spelled = encoded(&a);
+            prop_assert_eq!(encoded(spelled.as_bytes()) == spelled, spelled.as_bytes() == a);
         }
     }
 }

@@ -10,8 +10,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::keyed::Keyed;
-
 /// A table of so many is small.
 const SMALL: usize = 1024;
 
@@ -23,7 +21,7 @@ type Moment = Duration;
 pub(crate) struct RouteCache<K: Eq + Hash, R> {
     max_age: Duration,
     capacity: usize,
-    routes: HashSet<ById<K, R>, Keyed>,
+    routes: HashSet<ById<K, R>>,
     /// In the order they came; some are gone by now.
     order: VecDeque<Arc<Known<K, R>>>,
     /// How often all that was found before has become worthless.
@@ -100,7 +98,7 @@ impl<K: Eq + Hash, R> RouteCache<K, R> {
         Self {
             max_age,
             capacity,
-            routes: HashSet::default(),
+            routes: HashSet::new(),
             order: VecDeque::new(),
             epoch: 0,
         }

@@ -55,11 +55,21 @@ impl Inner {
             deadline: incoming.deadline,
             told: false,
         };
+        let is_request = incoming.spot.call.correlation.is_some();
+        let is_handled = factory
+            .parts()
+            .handler(incoming.packet.as_bytes(), is_request)
+            .is_some();
         let object = Object::new(self.clone(), home, factory, incoming.id.clone());
         let (spots, making) = (self.clone(), object.clone());
         let build: BoxFuture<'static, ()> = Box::pin(async move {
             match spots.build(&making, cause).await {
-                Outcome::Ready(record, _, losses) => spots.opened(&making, &record, losses),
+                Outcome::Ready(record, _, losses) => {
+                    spots.opened(&making, &record, losses);
+                    if !is_handled {
+                        making.first_is_done();
+                    }
+                }
                 Outcome::Lost(record) => spots.lost(&making, *record),
                 Outcome::Rejected(_) | Outcome::Over(_) => {
                     let text = "an Instance Spot is neither rejected nor asked for";
@@ -126,11 +136,12 @@ impl Inner {
             return self.gave_up(object, Error::not_executed(ErrorKind::Unavailable, text));
         }
         object.forwards(owner);
-        let (spots, object) = (self.clone(), object.clone());
+        let object = Arc::downgrade(object);
         self.runtime.spawn(async move {
             // As long as those that had sent here still send here.
             tokio::time::sleep(ACTIVATION_TIME + Duration::from_secs(2)).await;
-            spots.remove(&object);
+            let Some(object) = object.upgrade() else { return };
+            object.spots.remove(&object);
             object.lane().close(ErrorKind::Unavailable);
         });
     }

@@ -10,7 +10,6 @@ use tokio::time::Instant;
 
 use crate::clock;
 use crate::error::ErrorKind;
-use crate::id::{ObjectId, ObjectKind};
 use crate::limit::{CLOSING_TIME, EVICTION_SCAN};
 use crate::location::{Removal, SpotRecord};
 
@@ -21,6 +20,9 @@ use super::value::CloseReason;
 
 /// How long a host that stops waits for the store to remove the record of a Spot.
 const STOPPING_REMOVAL: Duration = Duration::from_secs(2);
+
+/// The longest between two rounds of looks for idle ones.
+const EVICTION_PAUSE: Duration = Duration::from_secs(60);
 
 /// How a Spot's close went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,20 +54,28 @@ impl Inner {
         deadline: Option<Instant>,
     ) -> Closed {
         let deadline = deadline.unwrap_or_else(|| clock::now() + CLOSING_TIME);
-        let mut closed = Closed::Well;
-        if tokio::time::timeout_at(deadline, object.drained()).await.is_err() {
-            closed = Closed::Late(object.stop_rest());
-        }
-        if object.record().is_some() {
-            let closing = contained(object.factory.life().close(object.clone(), reason, deadline));
-            match tokio::time::timeout_at(deadline, self.while_owned(&object, closing)).await {
-                // Where it was taken from this host, nothing of it runs here any more.
-                Ok(Some(Ok(Ok(()))) | None) => {}
-                Ok(Some(Ok(Err(error)))) => closed = closed.failed(&object, &error),
-                Ok(Some(Err(panic))) => closed = closed.failed(&object, &panic),
-                Err(_) => closed = closed.failed(&object, &"it took too long"),
+        let closed = match object.begins_to_end() {
+            Ok(first) => {
+                let closed = self.end_work(&object, reason, deadline).await;
+                drop(first);
+                closed
             }
-        }
+            Err(mut over) => {
+                let over = async { while over.changed().await.is_ok() {} };
+                match tokio::time::timeout_at(deadline, over).await {
+                    Ok(()) => Closed::Well,
+                    Err(_) => {
+                        let jobs = object.stop_rest();
+                        // Nothing of it goes on, whoever closes it.
+                        object.stop(ErrorKind::ShuttingDown);
+                        match jobs {
+                            0 => Closed::Well.failed(&object, &"it took too long"),
+                            _ => Closed::Late(jobs),
+                        }
+                    }
+                }
+            }
+        };
         if let Some(record) = object.record() {
             let removing = self.remove_record(record);
             if reason == CloseReason::HostShutdown {
@@ -77,6 +87,28 @@ impl Inner {
             self.is_misled(&object.id, u64::MAX);
         }
         self.remove(&object);
+        if let Closed::Late(_) = closed {
+            object.forget();
+        }
+        closed
+    }
+
+    /// What it has accepted, and `on_closing`.
+    async fn end_work(&self, object: &Arc<Object>, reason: CloseReason, deadline: Instant) -> Closed {
+        let mut closed = Closed::Well;
+        if tokio::time::timeout_at(deadline, object.drained()).await.is_err() {
+            closed = Closed::Late(object.stop_rest());
+        }
+        if object.record().is_some() {
+            let closing = contained(object.factory.life().close(object.clone(), reason, deadline));
+            match tokio::time::timeout_at(deadline, self.while_owned(object, closing)).await {
+                // Where it was taken from this host, nothing of it runs here any more.
+                Ok(Some(Ok(Ok(()))) | None) => {}
+                Ok(Some(Ok(Err(error)))) => closed = closed.failed(object, &error),
+                Ok(Some(Err(panic))) => closed = closed.failed(object, &panic),
+                Err(_) => closed = closed.failed(object, &"it took too long"),
+            }
+        }
         closed
     }
 
@@ -120,52 +152,56 @@ impl Inner {
 
     /// Closes Instance Spots that have had nothing to do for long, a few at a time, for ever.
     pub(super) async fn evict(spots: Weak<Self>) {
-        let mut from: Option<ObjectId> = None;
+        let mut left = 0;
         loop {
             let pause = match spots.upgrade() {
                 None => return,
-                Some(spots) => spots.evict_some(&mut from),
+                Some(spots) => spots.evict_some(&mut left),
             };
             tokio::time::sleep(pause).await;
         }
     }
 
-    fn evict_some(self: &Arc<Self>, from: &mut Option<ObjectId>) -> Duration {
-        let shortest = self.homes.iter().filter_map(|home| home.idle_timeout).min();
-        let Some(shortest) = shortest else {
-            return Duration::from_secs(60);
-        };
-        let mut candidates: Vec<_> = {
-            let table = self.table.lock();
-            let after = |id: &ObjectId| from.as_ref().is_none_or(|from| id > from);
-            table.spots().filter(|object| after(&object.id)).cloned().collect()
-        };
-        candidates.sort_unstable_by(|one, other| one.id.cmp(&other.id));
-        let all = candidates.len() <= EVICTION_SCAN;
-        candidates.truncate(EVICTION_SCAN);
-        *from = if all {
-            None
-        } else {
-            candidates.last().map(|object| object.id.clone())
+    /// Looks at the next of those that are `left` of this round. However many there are, it costs the same.
+    fn evict_some(self: &Arc<Self>, left: &mut usize) -> Duration {
+        let next: Vec<_> = {
+            let mut all = self.evictable.lock();
+            if *left == 0 {
+                *left = all.len();
+            }
+            let next = EVICTION_SCAN.min(*left).min(all.len());
+            *left -= next;
+            all.drain(..next).collect()
         };
         let now = clock::now();
-        for object in candidates {
-            let Some(limit) = object.home.idle_timeout else {
+        let is_open = self.fence.is_open();
+        let mut kept = Vec::with_capacity(next.len());
+        for weak in next {
+            let Some((object, limit)) = weak.upgrade().and_then(|object| {
+                let limit = object.home.idle_timeout?;
+                Some((object, limit))
+            }) else {
                 continue;
             };
-            let is_instance = object.factory.parts().kind == ObjectKind::Instance;
             let idle = object
                 .idle_since()
                 .is_some_and(|since| now.saturating_duration_since(since) > limit);
-            if is_instance && idle && self.fence.is_open() {
+            if idle && is_open {
                 object.begin_close(CloseReason::IdleEvicted);
             }
+            if object.phase() < Phase::Closing {
+                kept.push(weak);
+            }
         }
-        if all {
-            (shortest / 4).max(Duration::from_millis(10))
-        } else {
-            Duration::from_millis(1)
+        self.evictable.lock().extend(kept);
+        if *left > 0 {
+            return Duration::from_millis(1);
         }
+        let shortest = self.homes.iter().filter_map(|home| home.idle_timeout).min();
+        // Those that are gone are kept until they are looked at.
+        shortest.map_or(EVICTION_PAUSE, |shortest| {
+            (shortest / 4).clamp(Duration::from_millis(10), EVICTION_PAUSE)
+        })
     }
 }
 

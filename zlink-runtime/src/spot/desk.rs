@@ -10,7 +10,7 @@ use bytes::Bytes;
 use tokio::time::Instant;
 
 use crate::channel::{
-    Arrival, Arrived, Asked, Flow, Found, Here, Intent, KnownSpot, Objects, Refusal, ReplyTo, SpotTo, deadline,
+    Arrival, Arrived, Asked, Flow, Found, Here, Intent, KnownSpot, Lead, Objects, Refusal, ReplyTo, SpotTo, deadline,
     is_traced, refuse,
 };
 use crate::error::{Error, ErrorKind};
@@ -50,8 +50,11 @@ impl Objects for Inner {
         self.here_for(asked)
     }
 
-    fn misled(&self, id: &ObjectId, version: u64) {
-        self.is_misled(id, version);
+    fn misled(&self, id: &ObjectId, lead: Lead) {
+        match lead {
+            Lead::Record(version) => self.is_misled(id, version),
+            Lead::FirstMessage(number) => self.finds.lock().activating.forget(id, number),
+        }
     }
 
     fn may_wait_for(&self, id: &ObjectId) -> Result<(), Error> {
@@ -379,9 +382,6 @@ impl Inner {
             );
             if let Some(other) = intended(&spot, &record).filter(|other| other != stable_type.as_str()) {
                 text = format!("{text}; the call would have made one of the type {other}");
-            }
-            if is_first {
-                object.first_is_done();
             }
             self.refuse("no_handler", Error::not_executed(ErrorKind::NotFound, text), reply);
             return None;

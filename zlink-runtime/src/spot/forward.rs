@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use crate::channel::{Forwarded, Found, Intent, Place};
+use crate::channel::{Forwarded, Found, Intent, Lead, Place};
 use crate::clock;
-use crate::error::{CallError, Error, ErrorKind};
+use crate::error::{CallError, Error, ErrorKind, Execution};
 use crate::limit::ACTIVATION_TIME;
 use crate::location::SpotRecord;
 use crate::message::metadata::MetadataView;
@@ -46,7 +46,10 @@ impl Inner {
             match (forwarded.ended().await, reply) {
                 (Ok(answer), Some(reply)) => reply.relay(&answer),
                 (Ok(_), None) => {}
-                (Err(CallError::Failed(error)), reply) => spots.refuse("not_forwarded", error, reply),
+                (Err(CallError::Failed(error)), reply) => {
+                    spots.forwards_on(&object, &owner, &error);
+                    spots.refuse("not_forwarded", error, reply);
+                }
                 (Err(CallError::Argument(error)), reply) => {
                     let error = Error::not_executed(ErrorKind::InternalFailure, error.to_string());
                     spots.refuse("not_forwarded", error, reply);
@@ -60,13 +63,23 @@ impl Inner {
         }
     }
 
+    /// Something was not sent on. Where its owner's node is not among those of its mesh any more, the Spot is nowhere, or
+    /// elsewhere: the next call that comes here asks the store anew.
+    fn forwards_on(self: &Arc<Self>, object: &Arc<Object>, owner: &SpotRecord, error: &Error) {
+        let is_lost = error.kind() == ErrorKind::Unavailable && error.execution() == Execution::NotExecuted;
+        let home = self.home(&owner.mesh);
+        if is_lost && home.is_none_or(|home| !home.links.expects(&owner.node)) {
+            self.gave_up(object, error.clone());
+        }
+    }
+
     /// The owner takes it while it makes the Spot, too: it is one that may activate, or follows one.
     fn way_to(&self, object: &Object, owner: &SpotRecord, activates: bool) -> Result<Found, Error> {
         let place = Place::new(owner.mesh.clone(), owner.node.clone(), owner.lifecycle);
         let early = Found {
             place: self.places.lock().shared(place),
             target: ANY_OWNER,
-            version: 0,
+            lead: Lead::Record(owner.version.get()),
             activation: None,
         };
         if !activates {
@@ -84,7 +97,6 @@ impl Inner {
                 owner_generation: owner.owner_generation,
                 lease: owner.lease.get(),
             },
-            version: owner.version.get(),
             activation: Some(activation),
             ..early
         })

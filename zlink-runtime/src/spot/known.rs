@@ -7,13 +7,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use crate::channel::{Found, Intent, KnownSpot, Owned, Place, SpotTo};
+use crate::channel::{Found, Intent, KnownSpot, Lead, Owned, Place, SpotTo};
 use crate::error::Error;
 use crate::id::{MeshName, ObjectId, Rid, SpotType};
 use crate::limit::{ACTIVATION_TIME, ROUTE_CACHE_ROUTES};
 use crate::location::{BootTime, SpotRecord};
 use crate::routing::cache::RouteCache;
-use crate::routing::keyed::Keyed;
 use crate::wire::SpotTarget;
 
 use super::spots::Inner;
@@ -42,6 +41,8 @@ pub(super) struct Finds {
     /// Those that were found elsewhere.
     pub(super) routes: RouteCache<ObjectId, Owned>,
     pub(super) activating: Activations,
+    /// How many first messages there were.
+    first_messages: u64,
 }
 
 impl Finds {
@@ -50,6 +51,7 @@ impl Finds {
             routes: RouteCache::new(route_age, ROUTE_CACHE_ROUTES),
             // Each is a message that this host has sent within their age.
             activating: RouteCache::new(ACTIVATION_TIME + ON_ITS_WAY, usize::MAX),
+            first_messages: 0,
         }
     }
 }
@@ -79,7 +81,7 @@ pub(super) enum OnItsWay {
 
 /// The nodes that Spots were found on, each once.
 #[derive(Debug, Default)]
-pub(super) struct Places(HashMap<(MeshName, Rid), Arc<Place>, Keyed>);
+pub(super) struct Places(HashMap<(MeshName, Rid), Arc<Place>>);
 
 impl Places {
     /// The one for all that says what `place` does.
@@ -166,7 +168,7 @@ impl Inner {
         Some(Found {
             place: object.home.place(lease)?.clone(),
             target: object.target()?,
-            version,
+            lead: Lead::Record(version),
             activation: None,
         })
     }
@@ -185,11 +187,12 @@ impl Inner {
                 owner_generation: record.owner_generation,
                 lease: record.lease.get(),
             },
-            version: record.version.get(),
+            lead: Lead::Record(record.version.get()),
             activation: None,
         }
     }
 
+    /// What version `version` of its record, or an older one, says of it is wrong.
     pub(super) fn is_misled(&self, id: &ObjectId, version: u64) {
         let object = self.object(id);
         let mut finds = self.finds.lock();
@@ -197,19 +200,16 @@ impl Inner {
         if let Some(object) = &object {
             object.route.forget(version);
         }
-        if version == 0 {
-            finds.activating.forget(id, 0);
-        }
     }
 
     /// Remembers where it is, unless the store was found to have lost records since it was asked.
     pub(super) fn remember(&self, record: &SpotRecord, losses: u64) -> Found {
         let found = self.found_by(record);
-        let (id, version, object) = (&record.id, found.version, self.object(&record.id));
+        let (id, version, object) = (&record.id, record.version.get(), self.object(&record.id));
         let now = self.authority.reader().now();
         // One section, so that nothing is found again that is forgotten meanwhile.
         let mut finds = self.finds.lock();
-        let Finds { routes, activating } = &mut *finds;
+        let Finds { routes, activating, .. } = &mut *finds;
         let elsewhere = activating
             .get(id, now)
             .is_some_and(|known| !known.route().leads_to(&found.place));
@@ -227,7 +227,7 @@ impl Inner {
         {
             // It needs no room here; and what is called by its first message's way comes to the same Spot, in the same line.
             routes.forget(id, version);
-            activating.forget(id, 0);
+            activating.forget(id, u64::MAX);
             return found;
         }
         let owned = Owned {
@@ -259,7 +259,11 @@ impl Inner {
         }
         // One without an intent makes nothing, and comes behind what does.
         let made = intent.and_then(|_| self.envelope_of(activation).ok());
-        Some(OnItsWay::Behind(self.found_where_made(activation, made)))
+        Some(OnItsWay::Behind(self.found_where_made(
+            activation,
+            known.version(),
+            made,
+        )))
     }
 
     /// From here on its calls go the way of the first message, which makes it there.
@@ -279,9 +283,12 @@ impl Inner {
             operation: self.random.uuid().into_bytes(),
         };
         let made = self.envelope_of(&activation)?;
-        let found = self.found_where_made(&activation, Some(made));
+        // Each has a number of its own, so that what is heard of one says nothing of the next.
+        finds.first_messages += 1;
+        let number = finds.first_messages;
+        let found = self.found_where_made(&activation, number, Some(made));
         let now = self.authority.reader().now();
-        finds.activating.put(id.clone(), 0, activation, now);
+        finds.activating.put(id.clone(), number, activation, now);
         finds.routes.forget(id, u64::MAX);
         if let Some(object) = self.object(id) {
             object.route.forget(u64::MAX);
@@ -295,11 +302,11 @@ impl Inner {
         self.envelope_with(home, &activation.stable_type, place.lifecycle, activation.operation)
     }
 
-    fn found_where_made(&self, activation: &Activation, made: Option<Arc<[u8]>>) -> Found {
+    fn found_where_made(&self, activation: &Activation, number: u64, made: Option<Arc<[u8]>>) -> Found {
         Found {
             place: activation.place.clone(),
             target: ANY_OWNER,
-            version: 0,
+            lead: Lead::FirstMessage(number),
             activation: made,
         }
     }

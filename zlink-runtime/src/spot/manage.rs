@@ -118,8 +118,8 @@ impl Inner {
             ObjectKind::User | ObjectKind::Actor => cause.request.to_vec(),
             ObjectKind::Entry | ObjectKind::Instance => Vec::new(),
         };
-        let made = contained(object.factory.life().make(object.clone(), request)).await;
-        let made = made.map(|made| made.and_then(check_reply));
+        let making = object.factory.life().make(object.clone(), request);
+        let made = contained(Box::pin(async move { making.await.and_then(check_reply) })).await;
         let terminal = |outcome, body: &[u8]| {
             let deadline = cause.deadline.unwrap_or_else(clock::now);
             let body = Bytes::copy_from_slice(body);
@@ -199,6 +199,9 @@ impl Inner {
         object.watch_blob();
         self.remember(record, losses);
         self.subscribers.add(object);
+        if object.home.idle_timeout.is_some() && object.factory.parts().kind == ObjectKind::Instance {
+            self.evictable.lock().push_back(Arc::downgrade(object));
+        }
         tracing::debug!(target: "zlink::spot", event_id = "zlink.spot.ready", spot = %object.id, generation = record.generation.get());
     }
 

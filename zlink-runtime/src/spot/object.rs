@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::channel::Outbound;
 use crate::clock;
 use crate::error::{ArgumentError, Error, ErrorKind};
-use crate::execution::{Callback, CpuPool, IoPool, Offers, Overrun, Owner, Unit};
+use crate::execution::{Callback, CpuPool, IoPool, Offers, Overrun, Owner, Unit, guarded};
 use crate::id::{ObjectGeneration, ObjectId, ObjectKind, ObjectRef, SpotId, TimerName};
 use crate::location::SpotRecord;
 use crate::wire::{ObjectCall, SpotTarget};
@@ -113,6 +114,8 @@ struct End {
     why: Option<Error>,
     /// What makes it anew once it is gone, in order, and until when that may take.
     after: Vec<(Instant, Incoming)>,
+    /// Ends once everything of the user's has, where somebody has begun to close it.
+    over: Option<watch::Receiver<()>>,
 }
 
 impl Object {
@@ -377,6 +380,19 @@ impl Object {
         begins
     }
 
+    /// Whoever is first to ask closes it, and keeps what this hands out until everything of the user's has ended; others
+    /// wait for that.
+    pub(super) fn begins_to_end(&self) -> Result<watch::Sender<()>, watch::Receiver<()>> {
+        let mut state = self.state.lock();
+        let end = state.end.get_or_insert_default();
+        if let Some(over) = &end.over {
+            return Err(over.clone());
+        }
+        let (first, over) = watch::channel(());
+        end.over = Some(over);
+        Ok(first)
+    }
+
     /// Closes it, in a task of its own: from a turn of it, that waits for the turn's end.
     pub(super) fn begin_close(self: &Arc<Self>, reason: CloseReason) {
         if self.phase() == Phase::Ready {
@@ -408,7 +424,7 @@ impl Object {
     }
 
     /// The same without a reason of its own.
-    pub(super) fn stop(&self, kind: ErrorKind) {
+    pub(super) fn stop(self: &Arc<Self>, kind: ErrorKind) {
         self.set_phase(&mut self.state.lock(), Phase::Ended);
         self.end_timers();
         self.owners().iter().for_each(|owner| owner.stop(kind));
@@ -541,6 +557,19 @@ impl Object {
                 .timers
                 .cancel_generation(owner.key(), name.as_str(), generation)
         })
+    }
+}
+
+impl Drop for Object {
+    /// Whoever was last to know it may be a task that the whole host needs.
+    fn drop(&mut self) {
+        let cell = self.cell.take();
+        if let Err(panic) = guarded(|| drop(cell)) {
+            tracing::error!(
+                target: "zlink::spot", event_id = "zlink.spot.drop_failed", spot = %self.id, panic,
+                "the state of a Spot panicked as it was dropped"
+            );
+        }
     }
 }
 

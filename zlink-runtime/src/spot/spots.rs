@@ -1,6 +1,6 @@
 //! The Spots of one host, and all that they stand on. It must not know how one is made or found.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::atomic::AtomicU64;
@@ -175,6 +175,8 @@ pub(super) struct Inner {
     pub(super) places: Mutex<Places>,
     /// Nodes whose hosts were just proved dead, and until when the list of nodes may not show it.
     pub(super) counted_out: Mutex<HashMap<Rid, Instant>>,
+    /// Instance Spots that end once they have had nothing to do for long, in the order in which they are looked at.
+    pub(super) evictable: Mutex<VecDeque<Weak<Object>>>,
     pub(super) subscribers: Subscribers,
     pub(super) fanout: Fanout,
     pub(super) drops: Drops,
@@ -205,6 +207,7 @@ impl Spots {
             finds: Mutex::new(Finds::new(config.route_age)),
             places: Mutex::default(),
             counted_out: Mutex::default(),
+            evictable: Mutex::default(),
             subscribers: Subscribers::default(),
             fanout,
             drops: Drops::default(),
@@ -253,6 +256,7 @@ impl Spots {
             drop(object.end());
             object.stop(ErrorKind::ShuttingDown);
             object.forget();
+            self.0.subscribers.remove(&object);
         }
         self.0.end_tasks();
     }

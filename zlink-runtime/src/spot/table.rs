@@ -6,14 +6,13 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::id::{ObjectId, Space};
-use crate::routing::keyed::Keyed;
 
 use super::object::Object;
 
 #[derive(Default)]
 pub(super) struct Table {
-    spots: HashSet<ById, Keyed>,
-    actors: HashSet<ById, Keyed>,
+    spots: HashSet<ById>,
+    actors: HashSet<ById>,
 }
 
 #[allow(clippy::mutable_key_type, reason = "an ID is what it was made with")]
@@ -32,7 +31,7 @@ impl Table {
         those.get(id).map(|found| &found.0)
     }
 
-    fn of(&mut self, object: &Object) -> &mut HashSet<ById, Keyed> {
+    fn of(&mut self, object: &Object) -> &mut HashSet<ById> {
         match object.id.space() {
             Space::Spots => &mut self.spots,
             Space::Actors => &mut self.actors,

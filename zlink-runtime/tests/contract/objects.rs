@@ -137,6 +137,40 @@ const fn refused(kind: ErrorKind) -> Option<(ErrorKind, Execution)> {
     Some((kind, Execution::NotExecuted))
 }
 
+/// The run of the lease of the host of `cart`: one of the first revisions of its store.
+async fn lease(raw: &Raw) -> u64 {
+    for lease in 1..100 {
+        let call = Craft::to_spot(1, "arena.cart.view", "cart", lease).message(&Look {});
+        if told(raw, call).await.is_none() {
+            return lease;
+        }
+    }
+    panic!("the cart is of no lease");
+}
+
+/// A former owner is refused; a former incarnation of the same owner is not, whoever owned that.
+///
+/// REQ: LS-021, LS-035, RT-008
+#[tokio::test]
+async fn a_call_that_means_a_former_owner_runs_nothing() {
+    let (s, counts, raw, _) = host().await;
+    cart_spots(&s).of("cart").peek(Look {}).activating().await.unwrap();
+    let generation = cart_spots(&s).find("cart").await.unwrap().unwrap().generation.get();
+    let lease = lease(&raw).await;
+    let before = counts.get();
+    let call = |generation, owner| {
+        let call = Craft::to_spot(1, "arena.cart.view", "cart", lease);
+        call.owned(generation, owner).message(&Look {})
+    };
+    assert_eq!(told(&raw, call(generation, 2)).await, refused(ErrorKind::Unavailable));
+    assert_eq!(told(&raw, call(generation, 0)).await, refused(ErrorKind::Unavailable));
+    assert_eq!(counts.get(), before);
+    assert_eq!(told(&raw, call(generation, 1)).await, None);
+    assert_eq!(told(&raw, call(generation + 1, 2)).await, None, "made anew there");
+    assert_eq!(told(&raw, call(generation - 1, 1)).await, None);
+    s.shutdown().await.unwrap();
+}
+
 /// REQ: SP-051, RT-008, LS-035
 #[tokio::test]
 async fn a_call_that_means_another_owner_runs_nothing() {
@@ -170,11 +204,15 @@ async fn a_host_without_a_lease_takes_no_call_and_makes_and_closes_nothing() {
     let hall = hall_spots(&s).get_or_create("hall", Open::default()).await.unwrap();
     let generation = hall.reference().unwrap().generation.get();
     let admits = || s.status().location.is_some_and(|location| location.admits_owned_work);
+    // A call that names its owner needs no second look.
+    let lease = lease(&raw).await;
+    let named = Craft::to_spot(1, "arena.cart.view", "cart", lease).message(&Look {});
     faults.cut();
     until("the end of its lease", || !admits()).await;
     let before = counts.get();
     let call = Craft::to_spot(1, "arena.cart.view", "cart", 0).message(&Look {});
     assert_eq!(told(&raw, call.clone()).await, refused(ErrorKind::Unavailable));
+    assert_eq!(told(&raw, named).await, refused(ErrorKind::Unavailable));
     let close = SpotClose {
         id: "hall".into(),
         generation,

@@ -6,14 +6,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
-use zlink_runtime::location::{BootClock, MemoryStore};
+use zlink_generated::contract::STOCK;
+use zlink_runtime::location::{
+    Batch, BootClock, BoxFuture, Faults, Key, LocationStore, LocationTiming, MemoryStore, ReadMany, Scan, Scanned,
+    StoreError, Written,
+};
 use zlink_runtime::prelude::*;
 
 use crate::kit::line::Mode;
-use crate::kit::{Line, SHORT, admits, caller, until};
+use crate::kit::{Line, SHORT, admits, caller, server, until};
 
 /// REQ: LS-031, LS-032, LS-033
 #[tokio::test]
@@ -40,6 +45,63 @@ async fn a_clock_that_jumps_past_the_deadline_closes_until_the_lease_is_renewed(
     line.set(Mode::Whole);
     let at = host.clone();
     until("owned work again", move || admits(&at)).await;
+    host.shutdown().await.unwrap();
+}
+
+/// A way to a store that notes which keys each batch changed that was applied.
+#[derive(Debug)]
+struct Noted(MemoryStore, Arc<Mutex<Vec<Vec<String>>>>);
+
+impl LocationStore for Noted {
+    fn read_many<'a>(&'a self, keys: &'a [Key]) -> BoxFuture<'a, Result<ReadMany, StoreError>> {
+        self.0.read_many(keys)
+    }
+
+    fn write<'a>(&'a self, batch: &'a Batch) -> BoxFuture<'a, Result<Written, StoreError>> {
+        Box::pin(async move {
+            let written = self.0.write(batch).await?;
+            if matches!(written, Written::Applied { .. }) {
+                let keys = batch.mutations().iter().map(|mutation| mutation.key().to_string());
+                self.1.lock().push(keys.collect());
+            }
+            Ok(written)
+        })
+    }
+
+    fn scan<'a>(&'a self, scan: &'a Scan) -> BoxFuture<'a, Result<Scanned, StoreError>> {
+        self.0.scan(scan)
+    }
+}
+
+/// What it publishes waits, until it has its lease again and knows that what it keeps is its own.
+///
+/// REQ: LS-032
+#[tokio::test(start_paused = true)]
+async fn a_host_past_its_deadline_renews_first_and_publishes_then() {
+    let (faults, written) = (Faults::new(1), Arc::default());
+    let store = Noted(MemoryStore::new().with_faults(faults.clone()), Arc::clone(&written));
+    let host = server(store, "s")
+        .location_timing(LocationTiming::default())
+        .boot_clock(BootClock::of_tokio());
+    let host = host.start().await.unwrap();
+    faults.cut();
+    while admits(&host) {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    written.lock().clear();
+    host.mesh("shop").unwrap().set_weight(STOCK, 7).unwrap();
+    // It is wanted in the store by now.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    faults.heal();
+    let publishes = |keys: &Vec<String>| keys.iter().any(|key| key.starts_with("node/"));
+    while !written.lock().iter().any(publishes) {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let written = written.lock().clone();
+    assert!(
+        written[0].len() == 1 && written[0][0].starts_with("lease/"),
+        "{written:?}"
+    );
     host.shutdown().await.unwrap();
 }
 

@@ -146,6 +146,26 @@ async fn an_identity_that_is_taken_fails_the_start_and_harms_nobody() {
     assert_eq!(s.status().phase, HostPhase::Serving);
 }
 
+/// The same node of another owner: what differs is what is drawn after it.
+///
+/// REQ: LS-051, LS-034
+#[tokio::test]
+async fn a_node_that_is_claimed_fails_the_start_of_another_host() {
+    let store = MemoryStore::new();
+    let s = server(store.clone(), "s").random_seed(7).start().await.unwrap();
+    let before = keys(&store, OF_HOSTS).await;
+    let port = free_port();
+    let second = server(store.clone(), "s").mesh("other", |mesh| mesh.listen(format!("tcp://127.0.0.1:{port}")));
+    let found = mistakes(second.random_seed(7)).await;
+    assert!(
+        found[0].contains("another host holds") && found[0].contains("node/shop/s-"),
+        "{found:?}"
+    );
+    assert_eq!(keys(&store, OF_HOSTS).await, before);
+    assert!(std::net::TcpListener::bind(("127.0.0.1", port)).is_ok());
+    s.shutdown().await.unwrap();
+}
+
 /// REQ: LS-036
 #[tokio::test]
 async fn the_clock_of_the_store_changes_nothing() {
@@ -169,18 +189,21 @@ async fn the_clock_of_the_store_changes_nothing() {
 /// REQ: LS-050
 #[tokio::test]
 async fn what_is_too_large_to_be_published_does_not_start() {
-    let store = MemoryStore::new();
-    let mut builder = node(store.clone(), "s", |mut mesh| {
-        for at in 0..5000 {
-            let name = format!("{at:0>250}");
-            mesh = mesh.serve(stock_server(Clerk::new("s")).on(ChannelName::new(name).unwrap()));
-        }
-        mesh
-    });
-    builder = builder.location_timing(quick());
-    let found = mistakes(builder).await;
-    assert!(!found.is_empty());
-    assert!(keys(&store, OF_HOSTS).await.is_empty());
+    // Too many with the shortest names, and as many as may be with the longest.
+    for (count, digits, told) in [(4097, 4, "at most 4096"), (4096, 255, "bytes to tell peers")] {
+        let line = Line::new(&MemoryStore::new());
+        let builder = node(line.clone(), "s", |mut mesh| {
+            for at in 0..count {
+                let name = format!("{at:0>digits$}");
+                mesh = mesh.serve(stock_server(Clerk::new("s")).on(ChannelName::new(name).unwrap()));
+            }
+            mesh
+        });
+        let found = mistakes(builder.location_timing(quick())).await;
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains(told), "{found:?}");
+        assert_eq!(line.counts().writes, 0, "nothing was published");
+    }
 }
 
 /// A store that connects to whatever is published, at the moment it is.
@@ -193,12 +216,14 @@ impl LocationStore for Caller {
     }
     fn write<'a>(&'a self, batch: &'a Batch) -> BoxFuture<'a, Result<Written, StoreError>> {
         let publishes = |mutation: &Mutation| match mutation {
-            Mutation::Put { key, value, .. } => key.as_str().starts_with("node/") && names(value, self.1),
+            Mutation::Put { key, .. } => key.as_str().starts_with("node/"),
             Mutation::Delete(_) => false,
         };
         if batch.mutations().iter().any(publishes) {
-            assert!(std::net::TcpStream::connect(("127.0.0.1", self.1)).is_ok());
-            self.2.fetch_add(1, Ordering::Relaxed);
+            // With the first it only claims its place.
+            let is_claim = self.2.fetch_add(1, Ordering::Relaxed) == 0;
+            let reached = std::net::TcpStream::connect(("127.0.0.1", self.1));
+            assert_eq!(reached.is_err(), is_claim, "{batch:?}");
         }
         self.0.write(batch)
     }
@@ -221,7 +246,7 @@ async fn who_is_published_can_be_reached_already() {
     let host = node(store, "s", |mesh| mesh.listen(format!("tcp://127.0.0.1:{port}")));
     let host = host.start().await.unwrap();
     assert!(
-        published.load(Ordering::Relaxed) > 0,
+        published.load(Ordering::Relaxed) > 1,
         "a start that has ended has published"
     );
     host.shutdown().await.unwrap();

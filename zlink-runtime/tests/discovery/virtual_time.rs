@@ -1,13 +1,19 @@
 //! Clusters in virtual time: how long things take, to the second, and that no clock but a host's own has a say in it.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep};
 use zlink_generated::contract::{STOCK, stock_server};
-use zlink_runtime::location::{BootClock, MemoryStore, StoreTime};
+use zlink_runtime::location::{
+    Batch, BootClock, BoxFuture, Fault, Faults, Key, LocationStore, MemoryStore, Mutation, Operation, ReadMany, Scan,
+    Scanned, StoreError, StoreTime, Written,
+};
 use zlink_runtime::testing::Cluster;
 
-use crate::kit::{Clerk, OF_HOSTS, ask, keys, targets};
+use crate::kit::{Clerk, OF_HOSTS, admits, ask, keys, peers, targets};
 
 /// A boot clock that shows another time than others do.
 fn shifted(by: Duration) -> BootClock {
@@ -44,6 +50,106 @@ async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) -> Duration {
         sleep(Duration::from_millis(10)).await;
     }
     begin.elapsed()
+}
+
+/// A way to a store on which a batch that ends the lease of a host stands still, until it may go on.
+#[derive(Debug)]
+struct Late(MemoryStore, Arc<Semaphore>, Arc<AtomicBool>);
+
+impl LocationStore for Late {
+    fn read_many<'a>(&'a self, keys: &'a [Key]) -> BoxFuture<'a, Result<ReadMany, StoreError>> {
+        self.0.read_many(keys)
+    }
+
+    fn write<'a>(&'a self, batch: &'a Batch) -> BoxFuture<'a, Result<Written, StoreError>> {
+        Box::pin(async move {
+            let ends = |mutation: &Mutation| {
+                matches!(mutation, Mutation::Delete(_)) && mutation.key().as_str().starts_with("lease/")
+            };
+            if batch.mutations().iter().any(ends) {
+                self.2.store(true, Ordering::Relaxed);
+                drop(self.1.acquire().await);
+            }
+            self.0.write(batch).await
+        })
+    }
+
+    fn scan<'a>(&'a self, scan: &'a Scan) -> BoxFuture<'a, Result<Scanned, StoreError>> {
+        self.0.scan(scan)
+    }
+}
+
+/// A server `s` and a caller `c`, each by a way of its own to a store.
+fn cluster_by(
+    of_server: impl Fn() -> Arc<dyn LocationStore> + Send + Sync + 'static,
+    of_caller: impl Fn() -> Arc<dyn LocationStore> + Send + Sync + 'static,
+) -> Cluster {
+    let cluster = Cluster::new(8);
+    cluster.node("s", move |host| {
+        host.location_store(of_server()).mesh("shop", |mesh| {
+            let mesh = mesh.rid_prefix("s").listen("tcp://s:1");
+            mesh.serve(stock_server(Clerk::new("s")))
+        })
+    });
+    cluster.node("c", move |host| {
+        host.location_store(of_caller())
+            .mesh("shop", |mesh| mesh.rid_prefix("c").listen("tcp://c:1").client(STOCK))
+    });
+    cluster
+}
+
+/// A host that renews its lease just before the batch comes that sweeps it out stays, and all that it has published.
+///
+/// REQ: LS-057, LS-034
+#[tokio::test(start_paused = true)]
+async fn who_renews_while_it_is_swept_out_stays() {
+    let (store, faults) = (MemoryStore::new(), Faults::new(1));
+    let (may, waits) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicBool::new(false)));
+    let late = (store.clone(), may.clone(), waits.clone());
+    let of_server = (store.clone(), faults.clone());
+    let cluster = cluster_by(
+        move || Arc::new(of_server.0.with_faults(of_server.1.clone())),
+        move || Arc::new(Late(late.0.clone(), late.1.clone(), late.2.clone())),
+    );
+    cluster.start_all().await.unwrap();
+    let server = cluster.host("s");
+    let there = keys(&store, OF_HOSTS).await;
+    assert_eq!(there.len(), 4);
+    faults.cut();
+    until("it is to be swept out", async || waits.load(Ordering::Relaxed)).await;
+    faults.heal();
+    until("it has renewed its lease", async || admits(&server)).await;
+    may.add_permits(1);
+    for _ in 0..100 {
+        assert_eq!(keys(&store, OF_HOSTS).await, there);
+        sleep(Duration::from_millis(10)).await;
+    }
+    may.add_permits(1);
+    cluster.shutdown().await.unwrap();
+}
+
+/// Whose lease is dead is listed no more, also where nobody can take its descriptor out of the store.
+///
+/// REQ: LS-053, LS-057
+#[tokio::test(start_paused = true)]
+async fn a_dead_host_is_listed_no_more_although_its_descriptor_stays() {
+    let (store, faults) = (MemoryStore::new(), Faults::new(1));
+    let (of_server, of_caller) = (store.clone(), (store.clone(), faults.clone()));
+    let cluster = cluster_by(
+        move || Arc::new(of_server.clone()),
+        move || Arc::new(of_caller.0.with_faults(of_caller.1.clone())),
+    );
+    cluster.start_all().await.unwrap();
+    let c = cluster.host("c");
+    until("a server", async || targets(&c) == ["s"]).await;
+    faults.every(Operation::Write, Fault::Error);
+    cluster.kill("s");
+    let took = until("nobody is listed", async || peers(&c).is_empty()).await;
+    assert!((15..=22).contains(&took.as_secs()), "{took:?}");
+    let left = keys(&store, &["node/"]).await;
+    assert_eq!(left.len(), 2, "both are there still: {left:?}");
+    faults.heal();
+    cluster.shutdown().await.unwrap();
 }
 
 /// REQ: LS-036, LS-057, LS-031

@@ -103,6 +103,9 @@ async fn one_life_of_a_spot() {
         let lost = other.reserve(Ask::new(&cart, 1)).await;
         assert!(matches!(lost, Seen::Other(seen) if seen == spot));
         assert_eq!(host.counted(None).await, Ok((0, 1)));
+        assert!(matches!(host.preserve(&spot, Bytes::new()).await, Seen::Conflict));
+        assert!(matches!(host.delete(&spot).await, Seen::Conflict), "it is not made yet");
+        assert!(matches!(host.resolve(&cart).await, Seen::Creating(seen) if seen == spot));
 
         let made = ready(host.commit(reservation, b"here").await);
         assert!(matches!(other.resolve(&cart).await, Seen::Ready(seen) if seen == made));

@@ -124,6 +124,26 @@ async fn a_damaged_file_is_refused() {
     assert!(refusal.contains("damaged"), "{refusal}");
 }
 
+/// REQ: LS-063
+#[tokio::test]
+async fn what_was_given_up_before_it_was_begun_is_not_begun() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("s.db");
+    let store = SqliteStore::open(&path).await.unwrap();
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    for name in ["first", "second"] {
+        let change = batch([], [put(name, "x")]);
+        let mut writing = Box::pin(write(&store, &change));
+        begin(&mut writing).await;
+    }
+    other.execute_batch("ROLLBACK").unwrap();
+    assert!(write(&store, &batch([], [put("later", "x")])).await.unwrap().is_some());
+    for name in ["first", "second"] {
+        assert_eq!(value(&store, name).await.unwrap(), None, "{name}");
+    }
+}
+
 /// REQ: LS-065, LS-103
 #[tokio::test]
 async fn while_another_holds_the_file_reads_go_on_and_writes_end_in_time() {

@@ -43,7 +43,7 @@ async fn what_was_answered_outlives_the_server() {
     assert!(second > first);
 }
 
-/// REQ: LS-067
+/// REQ: LS-067, LS-024
 #[tokio::test]
 async fn each_user_is_told_once_that_the_server_has_lost_all() {
     let server = Server::new();

@@ -152,34 +152,6 @@ async fn filters_stand_around_what_spots_are_sent() -> Tested {
     Ok(())
 }
 
-/// What finds its room closing goes another way, and has come once all the same.
-///
-/// REQ: SP-162
-#[tokio::test(start_paused = true)]
-async fn a_call_that_comes_while_its_room_closes_is_received_once() -> Tested {
-    for place in EVERYWHERE {
-        let events = Events::collect();
-        let (cluster, world, host) = placed(place, 132).await?;
-        let (one, spot) = room(&host, "one", "x").await?;
-        assert_eq!(look(&one, "lines").await?, "x");
-        world.holds("closing");
-        let closing = tokio::spawn(room_spots(&host).close(&spot).into_future());
-        world.until("held in closing").await;
-        let received = || {
-            let look = ["zlink::flow", "phase=received", "packet_name=arena.room.look"];
-            events.count(&look)
-        };
-        let before = received();
-        let refused = look(&one, "lines").await.unwrap_err();
-        assert_eq!(refused.kind(), Some(ErrorKind::Unavailable), "{refused}");
-        assert_eq!(received() - before, 1, "{place:?}");
-        world.open_build(1);
-        assert!(closing.await??);
-        cluster.shutdown().await?;
-    }
-    Ok(())
-}
-
 /// REQ: SP-162
 #[tokio::test(start_paused = true)]
 async fn whoever_traces_sees_a_call_to_a_room_on_its_way() -> Tested {

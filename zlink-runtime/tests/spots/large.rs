@@ -75,6 +75,30 @@ async fn a_large_first_message_is_kept_until_it_is_handled() -> Tested {
     Ok(())
 }
 
+/// REQ: LS-045
+#[tokio::test(start_paused = true)]
+async fn a_small_first_message_is_in_the_record_until_it_is_handled() -> Tested {
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed(place, 182).await?;
+        let observer = observer(&cluster).await?;
+        let id = SpotId::new("cart")?;
+        let kept = async || match observer.resolve(&id).await {
+            Seen::Ready(spot) => Ok(!spot.inbox().is_empty()),
+            other => Err(Failure::from(format!("{other:?}"))),
+        };
+        let cart = cart_spots(&host).of("cart");
+        cart.add(text("gate")).activating().await?;
+        cluster.advance(SECOND).await;
+        assert!(kept().await?, "{place:?}: it is being handled");
+        world.open(1);
+        cart.add(text("second")).await?;
+        cluster.advance(SECOND).await;
+        assert!(!kept().await?, "{place:?}: it is done with");
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
 /// REQ: LS-004, SP-081, MSG-507
 #[tokio::test(start_paused = true)]
 async fn a_large_request_creates_a_room() -> Tested {

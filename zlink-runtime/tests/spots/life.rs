@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use zlink_runtime::error::{ErrorKind, Execution};
-use zlink_runtime::prelude::Host;
+use zlink_runtime::prelude::{ChannelName, Host};
 use zlink_runtime::rt::SpotCreated;
 
 use crate::arena::*;
@@ -515,7 +515,7 @@ async fn spots_need_no_link_of_their_own() -> Tested {
 
 /// With its host, a Spot goes, and all that was shared with it.
 ///
-/// REQ: NET-1007
+/// REQ: NET-1007, SP-113
 #[tokio::test]
 async fn a_host_that_has_ended_lets_its_spots_go() -> Tested {
     on_every_store(async |store| {
@@ -526,7 +526,12 @@ async fn a_host_that_has_ended_lets_its_spots_go() -> Tested {
                 .shared(world.clone())
                 .shared(held.clone())
                 .mesh("world", |mesh| {
-                    mesh.object_server(|objects| all(objects).entry(lobby_spot::<Lobby>()))
+                    // Its rooms hear the news: what subscribes is kept by what it subscribes with.
+                    let mesh = mesh.take_part(ChannelName::from_static("room-events"));
+                    mesh.object_server(|objects| {
+                        let objects = objects.spot(hearing_room_spot::<Room>()).spot(cart_spot::<Cart>());
+                        objects.entry(lobby_spot::<Lobby>())
+                    })
                 })
                 .start()
                 .await?;

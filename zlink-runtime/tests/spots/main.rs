@@ -36,6 +36,7 @@ mod clocks;
 mod direct;
 mod ends;
 mod execution;
+mod eyes;
 mod heard;
 mod ids;
 mod instance;

@@ -2,13 +2,70 @@
 
 use std::time::Duration;
 
+use zlink_runtime::ObjectServerBuilder;
 use zlink_runtime::error::ErrorKind;
+use zlink_runtime::location::{LocationStore, MemoryStore, Scan, Scanned};
 use zlink_runtime::prelude::*;
 use zlink_runtime::testing::Cluster;
 
 use crate::arena::*;
 use crate::far;
 use crate::kit::*;
+
+/// REQ: LS-051, SP-021
+#[tokio::test(start_paused = true)]
+async fn a_node_is_found_by_nobody_before_its_entry_spot_is_there() -> Tested {
+    for provider in PROVIDERS {
+        let (cluster, world) = on(provider, 186);
+        calls(&cluster, "caller");
+        cluster.start("caller").await?;
+        let caller = cluster.host("caller");
+        serves_with(&cluster, &world, "owner", |objects| {
+            all(objects).entry(lobby_spot::<Lobby>())
+        });
+        world.holds("initialize");
+        let starting = tokio::spawn(cluster.start("owner"));
+        world.until("held in initialize").await;
+        cluster.advance(Duration::from_secs(5)).await;
+        assert!(!starting.is_finished());
+        let id = world.log()[0].strip_prefix("start ").unwrap().to_owned();
+        let peers = caller.mesh("world")?.status().peers;
+        assert!(peers.is_empty(), "{peers:?}");
+        let none = lobby_spots(&caller).of(&id).greet(text("you")).await.unwrap_err();
+        assert_eq!(none.kind(), Some(ErrorKind::NotFound), "{none}");
+        let nowhere = room_spots(&caller).get_or_create("one", text("x")).await.unwrap_err();
+        assert_eq!(nowhere.kind(), Some(ErrorKind::NotFound), "{nowhere}");
+        // The room that is made below has one, too.
+        world.open_build(2);
+        starting.await??;
+        cluster.advance(Duration::from_secs(3)).await;
+        assert_eq!(caller.mesh("world")?.status().peers.len(), 1);
+        let greeted = lobby_spots(&caller).of(&id).greet(text("you")).await?;
+        assert_eq!(greeted.text, format!("{id} greets you"));
+        room_spots(&caller).get_or_create("one", text("x")).await?;
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// REQ: LS-050
+#[tokio::test(start_paused = true)]
+async fn a_node_of_too_many_types_does_not_start() {
+    for (types, is_too_many) in [(1024, false), (1025, true)] {
+        let store = MemoryStore::new();
+        let host = Host::builder().location_store(store.clone()).mesh("world", |mesh| {
+            // That they are all the same is another mistake.
+            let many = |objects: ObjectServerBuilder| (0..types).fold(objects, |all, _| all.spot(room_spot::<Room>()));
+            mesh.object_server(many)
+        });
+        let wrong = host.start().await.unwrap_err().to_string();
+        assert_eq!(wrong.contains("at most 1024"), is_too_many, "{wrong}");
+        let Scanned::Page(page) = store.scan(&Scan::new("", 1).unwrap()).await.unwrap() else {
+            panic!("a first page is never expired");
+        };
+        assert_eq!(page.revision, None, "nothing was written");
+    }
+}
 
 /// REQ: SP-005, SP-021, SP-034, NET-106
 #[tokio::test(start_paused = true)]

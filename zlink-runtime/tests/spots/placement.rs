@@ -33,6 +33,34 @@ async fn made_on(hosts: &[Host], round: &str) -> Result<Vec<String>, Failure> {
     Ok(nodes)
 }
 
+/// Who is in the store and has no link is asked for nothing: no creation waits for one.
+///
+/// REQ: LS-005
+#[tokio::test(start_paused = true)]
+async fn a_node_without_a_link_gets_no_new_room() -> Tested {
+    for provider in PROVIDERS {
+        let (cluster, world) = on(provider, 111);
+        for name in ["one", "two"] {
+            serves(&cluster, &world, name);
+        }
+        calls(&cluster, "caller");
+        start(&cluster).await?;
+        let host = cluster.host("caller");
+        cluster.network().partition(&["caller"], &["one"]);
+        // Until the link is known to be lost; the store names its node still.
+        cluster.advance(60 * SECOND).await;
+        let began = tokio::time::Instant::now();
+        for number in 0..10 {
+            let (one, _) = room(&host, &format!("room {number}"), "x").await?;
+            assert!(look(&one, "where").await?.starts_with("two"));
+        }
+        assert!(began.elapsed() < SECOND, "{:?}", began.elapsed());
+        cluster.network().heal();
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
 /// REQ: LS-058, LS-052
 #[tokio::test(start_paused = true)]
 async fn a_weight_that_changes_moves_what_is_made_later_and_nothing_else() -> Tested {

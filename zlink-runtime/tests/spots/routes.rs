@@ -1,5 +1,6 @@
 //! How calls find a Spot: behind the message that made it, by what is remembered, and anew where that is wrong.
 
+use std::task::Poll;
 use std::time::Duration;
 
 use zlink_runtime::HostBuilder;
@@ -100,7 +101,72 @@ async fn a_plain_call_comes_behind_what_makes_a_cart_anew() -> Tested {
     Ok(())
 }
 
-/// REQ: SP-060, SP-052
+/// Also where it had begun to ask for the cart before that, and is answered after.
+///
+/// REQ: RT-007
+#[tokio::test(start_paused = true)]
+async fn a_plain_call_that_asks_meanwhile_comes_behind_what_is_sent() -> Tested {
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed(place, 184).await?;
+        let caller = match place.0 {
+            Placement::Local => "owner",
+            Placement::Remote => "caller",
+        };
+        world.holds("activate");
+        let cart = cart_spots(&host).of("cart");
+        let faults = cluster.store_faults(caller);
+        faults.every(Operation::Read, Fault::DelayAnswer(SECOND));
+        let asking = tokio::spawn(cart.view(text("second")).into_future());
+        cluster.advance(SECOND / 4).await;
+        faults.heal();
+        cart.add(text("first")).activating().await?;
+        world.until("held in activate").await;
+        cluster.advance(SECOND).await;
+        assert!(!asking.is_finished(), "{place:?}: it waits for the cart");
+        world.open_build(1);
+        assert_eq!(asking.await??.text, "first,second", "{place:?}");
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// What is heard of an earlier first message, however late, says nothing of the next one: calls go behind that.
+///
+/// REQ: RT-005, RT-007
+#[tokio::test(start_paused = true)]
+async fn a_late_refusal_of_an_earlier_first_message_leaves_the_next_alone() -> Tested {
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed(place, 181).await?;
+        let cart = cart_spots(&host).of("cart");
+        let faults = cluster.store_faults("owner");
+        faults.every(Operation::Write, Fault::Error);
+        cart.add(text("never")).activating().await?;
+        let mut late = std::pin::pin!(cart.view(text("never")).into_future());
+        // It is sent behind that, and is not looked at again until its answer is old.
+        let sent = std::future::poll_fn(|cx| Poll::Ready(late.as_mut().poll(cx))).await;
+        assert!(sent.is_pending());
+        let refused = view(&cart).await.unwrap_err();
+        assert_eq!(refused.execution(), Execution::NotExecuted, "{refused}");
+        cluster.advance(SECOND).await;
+        faults.heal();
+        world.holds("activate");
+        cart.add(text("first")).activating().await?;
+        world.until("held in activate").await;
+        let refused = late.await.unwrap_err();
+        assert_eq!(refused.execution(), Execution::NotExecuted, "{refused}");
+        cart.add(text("second")).await?;
+        let viewed = tokio::spawn(cart.view(text("third")).into_future());
+        cluster.advance(SECOND).await;
+        assert!(!viewed.is_finished(), "{place:?}: it waits for the cart");
+        world.open_build(1);
+        assert_eq!(viewed.await??.text, "first,second,third", "{place:?}");
+        assert_eq!(world.count("activate cart"), 1);
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// REQ: SP-060, SP-052, RT-007
 #[tokio::test(start_paused = true)]
 async fn a_plain_call_makes_nothing_where_what_it_follows_made_nothing() -> Tested {
     for place in EVERYWHERE {
@@ -158,6 +224,31 @@ async fn what_may_make_a_cart_waits_until_the_old_one_is_gone() -> Tested {
         assert_eq!(viewed.await??.text, "one,two", "{:?}", world.log());
         assert_eq!((world.count("activate cart"), world.count("has never")), (2, 0));
         world.open_build(1);
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// REQ: RT-006
+#[tokio::test(start_paused = true)]
+async fn that_there_is_none_is_not_remembered() -> Tested {
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed(place, 185).await?;
+        calls(&cluster, "another");
+        cluster.start("another").await?;
+        cluster.advance(3 * SECOND).await;
+        let one = room_spots(&host).of("one");
+        let missing = look(&one, "lines").await.unwrap_err();
+        assert_eq!(missing.kind(), Some(ErrorKind::NotFound), "{missing}");
+        world.holds("create");
+        let creating = room_spots(&cluster.host("another")).get_or_create("one", text("x"));
+        let creating = tokio::spawn(creating.into_future());
+        world.until("held in create").await;
+        let missing = look(&one, "lines").await.unwrap_err();
+        assert_eq!(missing.kind(), Some(ErrorKind::NotFound), "it is being made: {missing}");
+        world.open_build(1);
+        creating.await??;
+        assert_eq!(look(&one, "lines").await?, "x", "{place:?}");
         cluster.shutdown().await?;
     }
     Ok(())
@@ -395,7 +486,7 @@ async fn a_node_that_is_gone_costs_no_call() -> Tested {
     Ok(())
 }
 
-/// REQ: RT-008, RT-009, LS-021, LS-035
+/// REQ: RT-005, RT-008, RT-009, LS-035
 #[tokio::test(start_paused = true)]
 async fn a_room_that_is_elsewhere_by_now_costs_one_call_at_most() -> Tested {
     for provider in PROVIDERS {
@@ -433,6 +524,49 @@ async fn a_room_that_is_elsewhere_by_now_costs_one_call_at_most() -> Tested {
         assert!(room_spots(&host).close(&there).await?);
         let gone = look(&one, "lines").await.unwrap_err();
         assert_eq!(gone.kind(), Some(ErrorKind::NotFound), "{gone}");
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// A message makes what is not there, and takes nothing from whoever has it, dead or alive.
+///
+/// REQ: RT-007, LS-104, LS-045
+#[tokio::test(start_paused = true)]
+async fn the_cart_of_a_dead_host_is_made_anew_by_no_message() -> Tested {
+    for place in REMOTE {
+        let (cluster, world, host) = placed(place, 183).await?;
+        let cart = cart_spots(&host).of("cart");
+        cart.add(text("old")).activating().await?;
+        assert_eq!(view(&cart).await?, "old");
+        serves(&cluster, &world, "other");
+        cluster.start("other").await?;
+        // So that it is looked for, and not where the first message went.
+        cluster.advance(40 * SECOND).await;
+        let spot = cart_spots(&host).find("cart").await?.unwrap();
+        cluster.kill("owner");
+        for second in 0..40 {
+            let refused = cart
+                .view(text("new"))
+                .activating()
+                .timeout(10 * SECOND)
+                .await
+                .unwrap_err();
+            assert_eq!(
+                refused.kind(),
+                Some(ErrorKind::Unavailable),
+                "{refused} after {second} s"
+            );
+            cluster.advance(SECOND).await;
+        }
+        assert_eq!(world.count("activate cart"), 1, "{:?}", world.log());
+        assert_eq!(
+            cart_spots(&host).find("cart").await?.as_ref(),
+            Some(&spot),
+            "it is kept"
+        );
+        assert!(cart_spots(&host).release(&spot).await?);
+        assert_eq!(cart.view(text("new")).activating().await?.text, "new");
         cluster.shutdown().await?;
     }
     Ok(())

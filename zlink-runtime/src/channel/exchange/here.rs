@@ -9,6 +9,7 @@ use crate::clock;
 use crate::message::codec::{self, Message};
 use crate::permit::Permit;
 
+use super::super::found::Lead;
 use super::super::objects::{Asked, Here, OwnCall};
 use super::super::own::{LOCAL, OwnPeer};
 use super::super::reply::{ReplyRoute, ReplyTo};
@@ -65,7 +66,7 @@ impl Exchange {
             request: self.timeout.is_some(),
         };
         let (here, handler) = spot.here(&self.way.outbound, &asked)?;
-        self.sent_by = here.version();
+        self.sent_by = Lead::Record(here.version());
         if let Some(timeout) = self.timeout {
             self.deadline.get_or_insert_with(|| clock::now() + timeout);
         }

@@ -76,7 +76,7 @@ impl Exchange {
             Err(error) if spot.fixed.is_some() => Err(error),
             // Nothing was sent: whoever knows the Spots is asked again.
             Err(_) => {
-                objects.misled(&spot.id, found.version);
+                objects.misled(&spot.id, found.lead);
                 Ok(None)
             }
         }
@@ -109,7 +109,7 @@ impl Exchange {
                 match tokio::time::timeout(ROUTE_READY_TIME, ready).await {
                     Ok(peer) => Ok((Route::Link(peer), Some(found))),
                     Err(_) => {
-                        objects.misled(&spot.id, found.version);
+                        objects.misled(&spot.id, found.lead);
                         let text = format!(
                             "the link to {}, where the object lives, was not ready in time",
                             found.place.node
@@ -143,7 +143,7 @@ impl Exchange {
         let (Target::Spot(spot), Some(found)) = (&self.way.target, &self.found) else {
             return Ok(());
         };
-        self.sent_by = found.version;
+        self.sent_by = found.lead;
         if self.timeout.is_some() && route.is_own() {
             let objects = self.way.outbound.objects().ok_or_else(no_role)?;
             objects.may_wait_for(&spot.id)?;

@@ -97,10 +97,11 @@ impl Reader {
         Ok(stored.and_then(|stored| Counts::read(&stored)).unwrap_or_default())
     }
 
-    /// The next Spots that `owner` has by the index in the store, at most 1,000, and where to go on.
+    /// The next Spots that `owner` has by the index in the store, at most 1,000, and where to go on. What cannot be read
+    /// is left out.
     ///
     /// # Errors
-    /// The store failed, or a record cannot be read.
+    /// The store failed.
     pub(crate) async fn owned_by(
         &self,
         owner: OwnerId,
@@ -114,10 +115,13 @@ impl Reader {
             .filter_map(|(key, _)| Key::new(key.as_str().strip_prefix(&prefix)?).ok())
             .collect();
         let mut records = Vec::with_capacity(keys.len());
-        for stored in read(&self.lease, &keys).await?.into_iter().flatten() {
-            let record = SpotRecord::read(&stored).map_err(|error| AuthorityError::Unreadable(error.to_string()))?;
-            if record.owner == owner {
-                records.push(record);
+        for (key, stored) in keys.iter().zip(read(&self.lease, &keys).await?) {
+            match stored.as_ref().map(SpotRecord::read) {
+                Some(Ok(record)) if record.owner == owner => records.push(record),
+                Some(Err(error)) => {
+                    tracing::warn!(target: "zlink::runtime", %key, %error, "a record of a Spot cannot be read");
+                }
+                Some(Ok(_)) | None => {}
             }
         }
         Ok((records, page.next))

@@ -115,7 +115,7 @@ const fn counted(active: u32, reserved: u32) -> Counts {
     Counts { active, reserved }
 }
 
-/// REQ: LS-012, LS-020, LS-040, LS-043
+/// REQ: LS-012, LS-020, LS-040, LS-043, LS-045
 #[tokio::test(start_paused = true)]
 async fn a_spot_comes_and_goes() {
     let store = MemoryStore::new();
@@ -176,6 +176,17 @@ async fn a_spot_comes_and_goes() {
         Ok(None),
         "another operation reads nothing"
     );
+    let of_another_node = OperationId {
+        source: Rid::new("other").unwrap(),
+        ..operation(1)
+    };
+    let of_another_run = OperationId {
+        lifecycle: Generation::from_wire(8).unwrap(),
+        ..operation(1)
+    };
+    for other in [of_another_node, of_another_run] {
+        assert_eq!(authority.ended(&other).await, Ok(None), "{other:?}");
+    }
     tokio::time::sleep(Duration::from_secs(309)).await;
     assert!(authority.ended(&operation(1)).await.unwrap().is_some());
     tokio::time::sleep(Duration::from_secs(2)).await;

@@ -445,15 +445,7 @@ impl Keeper {
         };
         let config = &self.shared.config;
         let prefix = config.owner.taken_prefix();
-        let reading = taken::read(&*config.store, &prefix);
-        match tokio::time::timeout(self.timing().renew_timeout, reading).await {
-            Ok(entries) => hook(entries?),
-            Err(_) => {
-                return Err(StoreError::DeadlineExceeded(
-                    "what was taken is read for too long".into(),
-                ));
-            }
-        }
+        hook(taken::read(&*config.store, &prefix, self.timing().renew_timeout).await?);
         Ok(())
     }
 

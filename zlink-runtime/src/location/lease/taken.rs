@@ -3,9 +3,10 @@
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use crate::limit::PAGE_ENTRIES;
-use crate::location::{Key, LocationStore, Scan, Scanned, StoreError, Stored};
+use crate::location::{Key, LocationStore, Scan, Scanned, StoreError, Stored, within};
 
 /// Is told of all entries before owned work may start again; it must not wait.
 type Hook = Arc<dyn Fn(Vec<(Key, Stored)>) + Send + Sync>;
@@ -31,19 +32,23 @@ impl fmt::Debug for Taken {
     }
 }
 
-/// All entries under `prefix`. Pages may be from different moments; what is written while they are read is conditioned on
+/// All entries under `prefix`, each page within `limit`: there may be many. Pages may be from different moments; what is written while they are read is conditioned on
 /// this host's being dead, and it is not any more.
 ///
 /// # Errors
 /// The store failed.
-pub(super) async fn read(store: &dyn LocationStore, prefix: &str) -> Result<Vec<(Key, Stored)>, StoreError> {
+pub(super) async fn read(
+    store: &dyn LocationStore,
+    prefix: &str,
+    limit: Duration,
+) -> Result<Vec<(Key, Stored)>, StoreError> {
     let (mut entries, mut after) = (Vec::new(), None);
     loop {
         let mut scan = Scan::new(prefix, PAGE_ENTRIES)?;
         if let Some(cursor) = after {
             scan = scan.after(cursor);
         }
-        let Scanned::Page(page) = store.scan(&scan).await? else {
+        let Scanned::Page(page) = within(limit, store.scan(&scan)).await? else {
             return Err(StoreError::Unavailable("the place in a list is forgotten".into()));
         };
         entries.extend(page.entries);

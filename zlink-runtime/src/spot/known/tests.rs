@@ -74,7 +74,7 @@ async fn a_route_is_remembered_with_all_that_it_may_be_wrong_in() {
     let (_host, spots) = caller(&cluster).await;
     let record = record("room", 3);
     let found = spots.remember(&record, spots.losses());
-    assert_eq!((found.version, found.activation), (6, None));
+    assert_eq!((found.lead, found.activation), (Lead::Record(6), None));
     let now = spots.authority.reader().now();
     let known = spots.finds.lock().routes.get(&record.id, now).cloned().unwrap();
     assert_eq!(known.version(), 6);
@@ -142,7 +142,10 @@ async fn where_first_messages_went_is_forgotten_in_time() {
     };
     cluster.advance(29 * SECOND).await;
     let (behind, _) = spots.known_route(&plain).unwrap();
-    assert_eq!((behind.target, behind.version, behind.activation), (ANY_OWNER, 0, None));
+    assert_eq!(
+        (behind.target, behind.lead, behind.activation),
+        (ANY_OWNER, Lead::FirstMessage(1), None)
+    );
     let (again, _) = spots.known_route(&intends).unwrap();
     assert!(Arc::ptr_eq(&again.place, &first.place));
     assert_eq!(

@@ -54,6 +54,13 @@ impl Craft {
         craft
     }
 
+    /// The same to an exact incarnation, as the owner of that generation has it.
+    pub(crate) fn owned(mut self, generation: u64, owner_generation: u64) -> Self {
+        self.extra[..8].copy_from_slice(&generation.to_le_bytes());
+        self.extra[8..16].copy_from_slice(&owner_generation.to_le_bytes());
+        self
+    }
+
     /// Asks a node to do something with its Spots.
     pub(crate) fn control(correlation: u64, kind: RecordKind, question: &impl Message) -> Self {
         let mut craft = Self::new(kind, "", "zlink.spot");

@@ -216,7 +216,7 @@ async fn a_refusal_is_told_by_its_reason_and_some_are_for_good() {
     linked(&c, &Rid::new("s").unwrap()).await;
 }
 
-/// REQ: NET-108, NET-605, NET-406, CH-302
+/// REQ: NET-108, NET-605, NET-406, CH-302, LS-052
 #[tokio::test]
 async fn a_live_update_changes_weights_and_state_and_nothing_else() {
     let c = client("c", &[]).await;

@@ -105,7 +105,7 @@ async fn a_link_stays_while_another_intent_leads_to_its_peer() {
 
 /// A run of a peer that a later one replaced stays out, also once that one has left in order, and is forgotten.
 ///
-/// REQ: NET-509
+/// REQ: NET-509, LS-025
 #[tokio::test]
 async fn a_run_that_was_replaced_stays_out_when_its_successor_has_left() {
     let a = node("a", |mesh| mesh).start().await.unwrap();
@@ -115,9 +115,10 @@ async fn a_run_that_was_replaced_stays_out_when_its_successor_has_left() {
         ..hello_of("raw")
     };
     let raw = Rid::new("raw").unwrap();
-    let first = Raw::join(&at, &run(7)).await;
+    let first = Raw::join(&at, &run(8)).await;
     linked(&a, &raw).await;
-    let second = Raw::join(&at, &run(8)).await;
+    // Smaller, and later all the same.
+    let second = Raw::join(&at, &run(7)).await;
     first.ended().await;
     second.round_trip().await;
     let drains = Update {
@@ -134,7 +135,7 @@ async fn a_run_that_was_replaced_stays_out_when_its_successor_has_left() {
     );
     until("the peer to be gone", || peer_state(&a, &raw).is_none()).await;
 
-    let late = Raw::join(&at, &run(7)).await;
+    let late = Raw::join(&at, &run(8)).await;
     let reason = soon("a verdict", late.rejected()).await;
     assert_eq!(reason, zlink_generated::zlink_wire::RejectReason::StaleGeneration);
 }

@@ -1,6 +1,10 @@
 //! Hosts that are cut off and come back, in virtual time: what they may not do, and what they learn.
 
-use zlink_runtime::location::{Fault, Faults, Operation};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use zlink_runtime::location::{
+    Batch, BoxFuture, Fault, Faults, Key, Mutation, Operation, ReadMany, Scan, Scanned, StoreError, Written,
+};
 
 use super::*;
 
@@ -31,7 +35,13 @@ async fn a_write_under_way_does_not_land_once_its_host_is_counted_out() {
         assert!(!reserving.is_finished(), "nobody could know what would come of it");
         let taken = made(&other, "late", 3).await;
         faults.heal();
-        assert!(matches!(reserving.await.unwrap(), Seen::Other(seen) if seen == taken));
+        let seen = reserving.await.unwrap();
+        assert!(
+            matches!(&seen, Seen::Other(seen) if *seen == taken),
+            "{provider:?}: {seen:?}"
+        );
+        // What was taken is counted out by and by.
+        tokio::time::sleep(Duration::from_secs(5)).await;
         assert_eq!(cut_off.counted(None).await, Ok((0, 0)));
     }
 }
@@ -70,6 +80,92 @@ async fn a_commit_under_way_does_not_land_once_its_host_is_counted_out() {
             matches!(other.resolve(&id("late")).await, Seen::Ready(seen) if seen == spot),
             "once it has its lease again"
         );
+    }
+}
+
+/// A renewal whose answer was lost holds from before it was tried first, however often it was repeated.
+///
+/// REQ: LS-031, LS-100
+#[tokio::test(start_paused = true)]
+async fn a_renewal_that_is_found_out_late_holds_no_longer_for_that() {
+    for provider in PROVIDERS {
+        let (far, faults) = (Far::new(provider), Faults::new(1));
+        let owner = troubled(&far, &faults, 1).await;
+        let begun = faults.begun(Operation::Write);
+        faults.next(Operation::Write, Fault::LostAnswer);
+        (0..12).for_each(|_| faults.next(Operation::Write, Fault::Error));
+        while faults.begun(Operation::Write) == begun {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        // It was applied now. It is repeated each half second, and found out after six; the next is due five seconds later.
+        tokio::time::sleep(Duration::from_millis(9_900)).await;
+        let tried = faults.begun(Operation::Write) - begun;
+        assert!(owner.admits() && tried == 14, "{provider:?}: {tried}");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        assert!(!owner.admits(), "TTL less the margin since it was begun");
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert!(owner.admits(), "renewed");
+    }
+}
+
+/// A way to a store on which the batch that takes something from another host stands still, until it may go on.
+#[derive(Debug)]
+struct Late(Arc<dyn LocationStore>, tokio::sync::Semaphore, AtomicU64);
+
+impl LocationStore for Late {
+    fn read_many<'a>(&'a self, keys: &'a [Key]) -> BoxFuture<'a, Result<ReadMany, StoreError>> {
+        self.0.read_many(keys)
+    }
+
+    fn write<'a>(&'a self, batch: &'a Batch) -> BoxFuture<'a, Result<Written, StoreError>> {
+        Box::pin(async move {
+            let taken = |mutation: &Mutation| mutation.key().as_str().starts_with("taken/");
+            if batch.mutations().iter().any(taken) {
+                self.2.fetch_add(1, Ordering::Relaxed);
+                drop(self.1.acquire().await);
+            }
+            self.0.write(batch).await
+        })
+    }
+
+    fn scan<'a>(&'a self, scan: &'a Scan) -> BoxFuture<'a, Result<Scanned, StoreError>> {
+        self.0.scan(scan)
+    }
+}
+
+/// Whoever renewed its lease before the batch came that counts it out was not dead, and keeps what it has.
+///
+/// REQ: LS-036
+#[tokio::test(start_paused = true)]
+async fn who_renews_while_it_is_counted_out_keeps_all_it_has() {
+    for provider in PROVIDERS {
+        let far = Far::new(provider);
+        let faults = Faults::new(1);
+        let owner = troubled(&far, &faults, 1).await;
+        let spot = made(&owner, "a", 1).await;
+        let store = Arc::new(far.open("node-2", &Faults::new(2)).0);
+        let way = Arc::new(Late(store, tokio::sync::Semaphore::new(0), AtomicU64::new(0)));
+        let timing = LocationTiming {
+            // It waits for as long as that for an answer.
+            renew_timeout: Duration::from_secs(4),
+            ..LocationTiming::default()
+        };
+        let other = Owner::start(way.clone(), timing, BootClock::of_tokio(), "node-2", 2).await;
+        let other = Arc::new(other.unwrap());
+        faults.cut();
+        let (asked, reference) = (other.clone(), spot.reference());
+        let releasing = tokio::spawn(async move { asked.release(&reference).await });
+        while way.2.load(Ordering::Relaxed) == 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        faults.heal();
+        while !owner.admits() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        way.1.add_permits(1);
+        assert!(matches!(releasing.await.unwrap(), Seen::OwnerAlive));
+        assert!(matches!(other.resolve(&id("a")).await, Seen::Ready(seen) if seen == spot));
+        assert!(matches!(owner.delete(&spot).await, Seen::Removed));
     }
 }
 

@@ -4,6 +4,8 @@
 
 mod object;
 mod reference;
+#[cfg(feature = "serde")]
+mod serial;
 
 pub(crate) use self::object::{ObjectId, ObjectKind, ObjectRef, Space};
 pub use self::reference::{ActorRef, ObjectGeneration, SpotRef};

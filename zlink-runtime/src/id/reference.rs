@@ -7,7 +7,8 @@ use std::num::NonZeroU64;
 
 use super::{ActorId, MeshName, Rid, SpotId};
 
-/// Which incarnation of an object it is: 1 for the first, never going back.
+/// Which incarnation of an object it is: 1 for the first, never going back. With the cargo feature `serde` it is read and
+/// written as a decimal text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectGeneration(NonZeroU64);
 
@@ -38,6 +39,7 @@ macro_rules! reference {
     ($(#[$doc:meta])* $name:ident, $id:ident) => {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
         pub struct $name {
             /// Which object.
             pub id: $id,
@@ -52,10 +54,10 @@ macro_rules! reference {
 }
 
 reference! {
-    /// One exact incarnation of a Spot.
+    /// One exact incarnation of a Spot. With the cargo feature `serde` it is read and written.
     SpotRef, SpotId
 }
 reference! {
-    /// One exact incarnation of an Actor.
+    /// One exact incarnation of an Actor. With the cargo feature `serde` it is read and written.
     ActorRef, ActorId
 }

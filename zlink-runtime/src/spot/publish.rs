@@ -169,9 +169,8 @@ pub(super) fn publish(
     let mut head = Vec::new();
     wire::publish_head(&mut head, channel.as_str(), packet, topic, metadata);
     for peer in members {
-        if let Err(refused) = peer.try_send(Lane::Data, Record { head: &head, payload }) {
-            tracing::debug!(target: "zlink::spot", peer = %peer.rid(), %refused, "a publish left a node out");
-        }
+        // Whom a publish leaves out is told nobody (SP-108).
+        let _ = peer.try_send(Lane::Data, Record { head: &head, payload });
     }
     match outbound.objects_as::<Inner>() {
         Some(spots) => spots.publish_here((channel.as_str(), topic, packet), head, payload),

@@ -24,6 +24,8 @@ mod objects;
 mod permits;
 mod ready;
 mod records;
+#[cfg(feature = "serde")]
+mod references;
 mod reroute;
 mod sends;
 mod sockets;

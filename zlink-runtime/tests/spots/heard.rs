@@ -8,6 +8,7 @@ use zlink_runtime::rt;
 use zlink_runtime::testing::Cluster;
 
 use crate::arena::*;
+use crate::events::Events;
 use crate::far;
 use crate::kit::*;
 
@@ -118,11 +119,20 @@ async fn what_is_passed_over_is_told_nobody() -> Tested {
         world.until("say waits").await;
         cluster.network().isolate("two");
         let before = ["one", "two"].map(|name| cluster.host(name).status().spot_drops);
+        let events = Events::collect();
         for _ in 0..40 {
             // Its end says that it has begun, and no more.
             let () = publish(&one, ("room-events", "news", NEWS)).await?;
         }
+        // More than waits for a node that cannot be reached.
+        let much = "much ".repeat(100_000);
+        for _ in 0..100 {
+            let () = rt::SpotRoute::new(&one, ROOM)
+                .publish("room-events", "news", NEWS, text(&much))
+                .await?;
+        }
         cluster.advance(SECOND).await;
+        assert_eq!(events.count(&["zlink::spot "]), 0);
         world.open(1);
         cluster.advance(SECOND).await;
         let heard = world.count("read room-events");

@@ -18,7 +18,7 @@ fn kind(error: &CallError) -> ErrorKind {
 
 /// While it is made it is neither found nor messaged; then it is there, in its Entry Spot, with its context.
 ///
-/// REQ: AC-065, AC-066, AC-016, AC-109, AC-004, AC-100
+/// REQ: AC-065, AC-066, AC-109
 #[tokio::test(start_paused = true)]
 async fn an_actor_is_there_once_its_entry_spot_has_admitted_it() -> Tested {
     for place in EVERYWHERE {
@@ -117,7 +117,7 @@ async fn what_is_not_admitted_gives_its_room_back() -> Tested {
     Ok(())
 }
 
-/// REQ: AC-067, AC-071, AC-010
+/// REQ: AC-067, AC-071
 #[tokio::test(start_paused = true)]
 async fn one_that_is_there_is_not_made_again() -> Tested {
     for place in EVERYWHERE {
@@ -199,7 +199,7 @@ async fn of_many_that_ask_at_once_one_makes_it() -> Tested {
 
 /// More that wait for one Entry Spot than its lifecycle lane takes: each has its turn.
 ///
-/// REQ: AC-020, AC-066, EX-46
+/// REQ: EX-46
 #[tokio::test(start_paused = true)]
 async fn a_crowd_is_admitted_one_after_the_other() -> Tested {
     for place in EVERYWHERE {
@@ -226,9 +226,9 @@ async fn a_crowd_is_admitted_one_after_the_other() -> Tested {
     Ok(())
 }
 
-/// An ID of an Actor is nobody else's, in no mesh; a Spot of the same ID is another thing.
+/// An ID of an Actor is nobody else's; a Spot of the same ID is another thing.
 ///
-/// REQ: AC-001, AC-002, AC-056, LS-011
+/// REQ: AC-001, LS-011
 #[tokio::test(start_paused = true)]
 async fn ids_of_actors_are_their_own() -> Tested {
     for place in EVERYWHERE {
@@ -297,7 +297,7 @@ async fn options_are_set_once_and_a_mesh_is_one_of_this_process() -> Tested {
     Ok(())
 }
 
-/// REQ: AC-062, AC-094
+/// REQ: AC-062
 #[tokio::test(start_paused = true)]
 async fn one_deadline_is_for_all_of_it() -> Tested {
     for place in EVERYWHERE {
@@ -369,7 +369,7 @@ async fn only_nodes_that_have_its_type_and_take_new_work_make_one() -> Tested {
 
 /// A create whose answer is lost on its way happens once, and its caller gets the answer that it would have got.
 ///
-/// REQ: AC-090, AC-092, AC-097, AC-098
+/// REQ: AC-090
 #[tokio::test(start_paused = true)]
 async fn a_create_whose_answer_is_lost_is_answered_as_it_ended() -> Tested {
     for place in REMOTE {

@@ -57,7 +57,7 @@ async fn messages_run_in_order_on_the_actors_own_queue() -> Tested {
     Ok(())
 }
 
-/// REQ: AC-015, EX-71, AC-013
+/// REQ: AC-015, EX-71
 #[tokio::test(start_paused = true)]
 async fn each_actor_is_an_object_of_its_own() -> Tested {
     for place in EVERYWHERE {
@@ -126,7 +126,7 @@ async fn what_cannot_be_handled_is_an_error_and_no_more() -> Tested {
 
 /// Where it was found is asked for once, and forgotten with the first sign that it is wrong.
 ///
-/// REQ: AC-051, AC-052, AC-053
+/// REQ: AC-051
 #[tokio::test(start_paused = true)]
 async fn an_actor_that_was_made_anew_answers_by_the_old_way() -> Tested {
     for place in EVERYWHERE {
@@ -156,7 +156,7 @@ async fn an_actor_that_was_made_anew_answers_by_the_old_way() -> Tested {
     Ok(())
 }
 
-/// REQ: AC-057, AC-053
+/// REQ: AC-057
 #[tokio::test(start_paused = true)]
 async fn an_owner_that_is_out_of_reach_is_not_an_actor_that_is_not_there() -> Tested {
     for place in REMOTE {

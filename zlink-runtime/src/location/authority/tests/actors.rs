@@ -42,7 +42,7 @@ async fn actors_are_apart_from_spots() {
 
 /// A create that has ended is not begun again; what it left is not made by another.
 ///
-/// REQ: AC-097, LS-043
+/// REQ: LS-043
 #[tokio::test(start_paused = true)]
 async fn the_end_of_a_creation_is_kept_for_actors_too() {
     let store = MemoryStore::new();
@@ -64,8 +64,6 @@ async fn the_end_of_a_creation_is_kept_for_actors_too() {
 }
 
 /// A Spot in no Spot, an Actor in one: anything else is no record.
-///
-/// REQ: LS-012
 #[tokio::test(start_paused = true)]
 async fn an_actor_without_a_spot_is_no_record() {
     let store = MemoryStore::new();

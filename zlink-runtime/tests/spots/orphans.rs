@@ -126,3 +126,23 @@ async fn a_reservation_of_this_host_that_nobody_here_holds_is_aborted() -> Teste
     }
     Ok(())
 }
+
+/// Whoever looks for what dead hosts have left does not look through all that ever were.
+#[tokio::test(start_paused = true)]
+async fn no_host_that_has_gone_is_looked_through_for_ever() -> Tested {
+    for place in REMOTE {
+        let (cluster, world, host) = placed(place, 309).await?;
+        let (store, _) = far::observer(&cluster);
+        cart_spots(&host).of("cart").view(text("a")).activating().await?;
+        let wrote = stored(&*store, "writer/").await;
+        assert_eq!(wrote.len(), 1, "it has written what it owns");
+        cluster.stop("owner").await?;
+        serves(&cluster, &world, "next");
+        cluster.start("next").await?;
+        cluster.advance(Duration::from_secs(40)).await;
+        let left = stored(&*store, "writer/").await;
+        assert!(left.iter().all(|(key, _)| *key != wrote[0].0), "{left:?}");
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}

@@ -13,20 +13,22 @@ use super::writer::Done;
 use super::{Authority, AuthorityError};
 use crate::id::{ObjectId, ObjectKind};
 use crate::limit::READ_KEYS;
-use crate::location::Cursor;
 use crate::location::name::{OwnerId, WRITERS};
+use crate::location::{Batch, Condition, Cursor, Mutation, Revision, StoreError, within};
 
 /// How far the looking has come.
 #[derive(Debug, Default)]
 pub(crate) struct Orphans {
     /// Where the list of all who ever wrote goes on; `None` at its beginning.
     after: Option<Cursor>,
-    /// Whose Spots are looked through next.
-    owners: VecDeque<OwnerId>,
+    /// Whose Spots are looked through next, and the revision of the key that names its last batch.
+    owners: VecDeque<(OwnerId, Revision)>,
     /// Where those of the first of them go on.
     place: Option<Cursor>,
-    /// Dead owners that have nothing to be ended: they can begin nothing, either.
-    done: BTreeSet<OwnerId>,
+    /// Dead owners, as of their last batch, that have only what is not to be ended here.
+    done: BTreeSet<(OwnerId, Revision)>,
+    /// Those of the round before, which need not be looked through again.
+    before: BTreeSet<(OwnerId, Revision)>,
 }
 
 impl Orphans {
@@ -42,7 +44,7 @@ impl Orphans {
     ) -> Result<bool, AuthorityError> {
         match self.owners.front().copied() {
             None => self.list(authority).await,
-            Some(owner) => self.look_through(authority, owner, holds).await,
+            Some((owner, last)) => self.look_through(authority, owner, last, holds).await,
         }
     }
 
@@ -54,16 +56,15 @@ impl Orphans {
         let owners: Vec<_> = page
             .entries
             .iter()
-            .filter_map(|(key, _)| OwnerId::of_writer(key))
+            .filter_map(|(key, last)| Some((OwnerId::of_writer(key)?, last.revision)))
             .collect();
-        let keys: Vec<_> = owners.iter().map(|owner| owner.lease_key()).collect();
+        let keys: Vec<_> = owners.iter().map(|(owner, _)| owner.lease_key()).collect();
         let leases = read(lease, &keys).await?;
-        for (owner, lease) in owners.into_iter().zip(leases) {
-            match lease {
-                Some(_) if owner != own => drop(self.done.remove(&owner)),
-                _ if self.done.contains(&owner) => {}
-                _ => self.owners.push_back(owner),
-            }
+        let owners = owners.into_iter().zip(leases);
+        let ours_or_dead = owners.filter(|((owner, _), lease)| lease.is_none() || *owner == own);
+        self.owners.extend(ours_or_dead.map(|(owner, _)| owner));
+        if self.after.is_none() {
+            self.before = std::mem::take(&mut self.done);
         }
         self.after = page.next;
         Ok(self.after.is_none() && self.owners.is_empty())
@@ -73,12 +74,17 @@ impl Orphans {
         &mut self,
         authority: &Authority,
         owner: OwnerId,
+        last: Revision,
         holds: impl Fn(&ObjectId) -> bool,
     ) -> Result<bool, AuthorityError> {
         let reader = authority.reader();
         let own = reader.lease.config().owner;
-        let (records, next) = reader.owned_by(owner, self.place.clone()).await?;
         let mut is_dead = owner != own;
+        let (records, next) = if is_dead && self.before.contains(&(owner, last)) {
+            (Vec::new(), None)
+        } else {
+            reader.owned_by(owner, self.place.clone()).await?
+        };
         for record in records {
             let is_creating = record.state == SpotState::Creating;
             let change = match owner == own {
@@ -101,11 +107,32 @@ impl Orphans {
         }
         self.place = next;
         if self.place.is_none() {
-            self.owners.pop_front();
-            if is_dead {
-                self.done.insert(owner);
+            if is_dead && has_left(authority, owner, last).await? {
+                self.done.insert((owner, last));
             }
+            self.owners.pop_front();
         }
         Ok(self.owners.is_empty() && self.after.is_none())
     }
+}
+
+/// Whether a dead owner has left anything. One that has not is listed no more: the key goes that names its last batch, if it is still
+/// dead and has written nothing since. Should it come back, its next batch writes that key anew.
+async fn has_left(authority: &Authority, owner: OwnerId, last: Revision) -> Result<bool, AuthorityError> {
+    let shared = authority.shared();
+    let left = scan(&shared.lease, &owner.index_prefix(), 1, None).await?;
+    if !left.entries.is_empty() {
+        return Ok(true);
+    }
+    let own = shared.lease.condition().ok_or(AuthorityError::Closed)?;
+    let key = owner.writer_key();
+    let conditions = [
+        own,
+        Condition::Missing(owner.lease_key()),
+        Condition::Version(key.clone(), last),
+    ];
+    let batch = Batch::new(conditions, [Mutation::Delete(key)]).map_err(StoreError::from)?;
+    // A conflict means that the next look finds something else.
+    let _ = within(shared.timeout(), shared.lease.config().store.write(&batch)).await?;
+    Ok(false)
 }

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use tempfile::TempDir;
-use zlink_runtime::location::{BlobRef, BlobStore, Key, LocationStore, SqliteBlobStore, SqliteStore, StoreError};
+use zlink_runtime::location::{
+    BlobRef, BlobStore, Key, LocationStore, SqliteBlobStore, SqliteStore, StoreError, Written,
+};
 
 use crate::kit::{batch, key, put, value, write};
 
@@ -174,6 +176,28 @@ async fn while_another_holds_the_file_reads_go_on_and_writes_end_in_time() {
     // What ended so was not done, and is not done later.
     let keys: Vec<Key> = (0..5).map(|at| key(at.to_string())).collect();
     assert!(store.read_many(&keys).await.unwrap().found.iter().all(Option::is_none));
+}
+
+/// REQ: LS-103, LS-065
+#[tokio::test]
+async fn a_read_does_not_wait_for_a_write_that_waits() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("s.db");
+    let store = SqliteStore::open_with_timeout(&path, Duration::from_secs(60))
+        .await
+        .unwrap();
+    write(&store, &batch([], [put("a", "1")])).await.unwrap();
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let change = batch([], [put("a", "2")]);
+    let mut writing = store.write(&change);
+    let polled = std::future::poll_fn(|context| std::task::Poll::Ready(writing.as_mut().poll(context).is_pending()));
+    assert!(polled.await);
+    let read = tokio::time::timeout(Duration::from_secs(10), value(&store, "a")).await;
+    assert_eq!(read.expect("it waits for nobody").unwrap().unwrap(), "1");
+    other.execute_batch("ROLLBACK").unwrap();
+    assert!(matches!(writing.await, Ok(Written::Applied { .. })));
+    assert_eq!(value(&store, "a").await.unwrap().unwrap(), "2");
 }
 
 #[tokio::test]

@@ -51,6 +51,6 @@ pub use value::{Admission, CloseReason, Created, Relocation, SpotCreated};
 pub(crate) use admit::actors;
 pub(crate) use create::Creation;
 pub(crate) use dispatch::{SpotCall, SpotYieldCall};
-pub(crate) use managing::{Creating, Managing, Route, bad_id, managing};
+pub(crate) use managing::{Client, Creating, Managing, Route, creating, managing, own};
 pub(crate) use shared::Shared;
 pub(crate) use spots::{Home, Lobby, Spots, SpotsConfig};

@@ -30,6 +30,14 @@ impl Space {
         }
     }
 
+    /// What stands in for an ID that is none, where every call ends before any work.
+    pub(crate) const fn stand_in(self) -> ObjectId {
+        match self {
+            Space::Spots => ObjectId::Spot(SpotId::from_static("-")),
+            Space::Actors => ObjectId::Actor(ActorId::from_static("-")),
+        }
+    }
+
     /// The ID of that text.
     ///
     /// # Errors
@@ -189,5 +197,29 @@ impl From<SpotRef> for ObjectRef {
 impl From<ActorRef> for ObjectRef {
     fn from(actor: ActorRef) -> Self {
         ObjectRef::Actor(actor)
+    }
+}
+
+/// The error is what it is instead.
+impl TryFrom<ObjectRef> for SpotRef {
+    type Error = ObjectRef;
+
+    fn try_from(object: ObjectRef) -> Result<Self, ObjectRef> {
+        match object {
+            ObjectRef::Spot(spot) => Ok(spot),
+            other @ ObjectRef::Actor(_) => Err(other),
+        }
+    }
+}
+
+/// The error is what it is instead.
+impl TryFrom<ObjectRef> for ActorRef {
+    type Error = ObjectRef;
+
+    fn try_from(object: ObjectRef) -> Result<Self, ObjectRef> {
+        match object {
+            ObjectRef::Actor(actor) => Ok(actor),
+            other @ ObjectRef::Spot(_) => Err(other),
+        }
     }
 }

@@ -6,18 +6,15 @@ use std::fmt;
 use std::sync::Weak;
 use std::time::Duration;
 
-use crate::channel::{
-    Adjust, Caller, Intent, Method, Outbound, RequestCall, RequestFuture, SendCall, SpotWay, is_running,
-};
-use crate::error::{ArgumentError, CallError, Error, ErrorKind};
+use crate::channel::{Adjust, Caller, Intent, Method, Outbound, RequestCall, RequestFuture, SendCall, is_running};
+use crate::error::{ArgumentError, CallError};
 use crate::execution::Yields;
-use crate::id::{ChannelName, MeshName, ObjectId, ObjectKind, ObjectRef, SpotId, SpotRef, SpotType, Topic};
+use crate::id::{ChannelName, MeshName, ObjectKind, SpotRef, SpotType, Topic};
 use crate::message::codec::{self, Message};
 use crate::message::metadata::{Key, Metadata};
 use crate::transport::BoxFuture;
 
-use super::create::Creation;
-use super::managing::{Creating, Route, bad_id, managing};
+use super::managing::{Client, Route, creating, managing};
 use super::publish::publish;
 use super::value::{Payload, SpotCreated};
 
@@ -34,14 +31,8 @@ impl SpotRoute {
 
     /// The Spot of that ID, whatever it is and wherever. An ID that is none is an error of each call.
     pub fn of(&self, id: impl AsRef<str>) -> SpotClient {
-        let (id, bad) = match SpotId::new(id) {
-            Ok(id) => (id, None),
-            // It stands in for one: every call ends before any work.
-            Err(error) => (SpotId::from_static("-"), Some(bad_id(&error))),
-        };
         SpotClient {
-            way: self.0.way(ObjectId::Spot(id)),
-            bad,
+            client: self.0.of(id),
             stable_type: self.0.stable_type.clone(),
         }
     }
@@ -53,37 +44,23 @@ impl SpotRoute {
 
     /// The User Spot of that ID; it is created where it is not there.
     pub fn get_or_create<Q: Payload, R: Payload>(&self, id: impl AsRef<str>, request: Q) -> CreateCall<Q, R> {
-        CreateCall(self.0.create(Some(SpotId::new(id).map(ObjectId::Spot)), false, request))
+        CreateCall(self.0.create(Some(id.as_ref()), false, request))
     }
 
     /// The Spot of that ID, if there is one. It finds, and makes nothing.
     pub fn find(&self, id: impl AsRef<str>) -> FindCall {
-        let id = SpotId::new(id).map_err(|error| bad_id(&error));
-        FindCall(self.0.manage(move |asking| {
-            Box::pin(async move {
-                let found = asking.find(&ObjectId::Spot(id?)).await?;
-                found.map(spot_ref).transpose()
-            })
-        }))
+        FindCall(self.0.find(id))
     }
 
     /// Closes that incarnation of a User Spot. `false` where it is not there any more.
     pub fn close(&self, spot: &SpotRef) -> CloseCall {
-        let spot = spot.clone().into();
-        CloseCall(
-            self.0
-                .manage(move |asking| Box::pin(async move { asking.close(&spot).await })),
-        )
+        CloseCall(self.0.end(spot.clone().into()))
     }
 
     /// Frees the ID of that incarnation of a Spot, whose host is dead: it waits until that is proved, about twenty seconds
     /// after the host's end. `false` where it is not there any more.
     pub fn release(&self, spot: &SpotRef) -> ReleaseCall {
-        let spot = spot.clone().into();
-        ReleaseCall(
-            self.0
-                .manage(move |asking| Box::pin(async move { asking.release(&spot).await })),
-        )
+        ReleaseCall(self.0.release(spot.clone().into()))
     }
 
     /// Publishes to the Spots of all nodes that serve `channel`, as far as they subscribe to that topic and packet.
@@ -119,43 +96,22 @@ impl crate::channel::caller::Caller for SpotRoute {
 
 impl Caller for SpotRoute {}
 
-/// A manager of Spots is asked for Spots.
-fn spot_ref(object: ObjectRef) -> Result<SpotRef, CallError> {
-    match object {
-        ObjectRef::Spot(spot) => Ok(spot),
-        ObjectRef::Actor(actor) => {
-            let text = format!("{} is an Actor", actor.id);
-            Err(Error::unknown(ErrorKind::InternalFailure, text).into())
-        }
-    }
-}
-
 /// One Spot, to be called by its ID. Clones are cheap.
 #[derive(Clone, Debug)]
 pub struct SpotClient {
-    way: SpotWay,
-    /// The ID is none.
-    bad: Option<ArgumentError>,
+    client: Client,
     stable_type: SpotType,
 }
 
 impl SpotClient {
     /// A request, not submitted yet.
     pub fn request<Q: Message, R: Message>(&self, method: Method, request: Q) -> RequestCall<Q, R> {
-        let call = self.way.request(method, request);
-        match &self.bad {
-            None => call,
-            Some(error) => refused(call, error),
-        }
+        self.client.request(method, request)
     }
 
     /// A one-way message, not submitted yet.
     pub fn send<M: Message>(&self, method: Method, message: M) -> SendCall<M> {
-        let call = self.way.send(method, message);
-        match &self.bad {
-            None => call,
-            Some(error) => refused(call, error),
-        }
+        self.client.send(method, message)
     }
 
     /// The same calls for a method that may activate the Spot.
@@ -165,11 +121,6 @@ impl SpotClient {
             stable_type: self.stable_type.clone(),
         }
     }
-}
-
-fn refused<C: Adjust>(mut call: C, error: &ArgumentError) -> C {
-    call.parts_mut().refuse(error.clone());
-    call
 }
 
 /// A call that may activate its Spot, if it is told to; awaited as it is, it finds the Spot or fails with `NotFound`.
@@ -346,49 +297,14 @@ managing! {
     ReleaseCall => bool
 }
 
-/// Creates a User Spot, or gets the one that is there. The request has at most 1 MiB, encoded, and its answer 64 KiB.
-///
-/// # Errors
-/// `AlreadyExists`, `TypeMismatch` where the ID is of another kind or type, `NotFound` where no node has a factory for the
-/// type, `CapacityExceeded` where none has room, `InternalFailure` where the factory fails, `Unavailable`,
-/// `DeadlineExceeded`. `InvalidOperation` where an option is set twice, or the ID has the form of an Entry Spot's.
-#[must_use = "a call does nothing until it is awaited"]
-pub struct CreateCall<Q, R>(Creating<Q, R>);
-
-impl<Q: Payload, R: Payload> CreateCall<Q, R> {
-    /// In which mesh it is made, where this process has an object role in several. One that is there stays where it is.
-    pub fn in_mesh(mut self, name: impl AsRef<str>) -> Self {
-        self.0.in_mesh(name);
-        self
-    }
-
-    /// How long the whole call may take: 1 ms to `i32::MAX` ms, rounded up to whole milliseconds. As the host says for
-    /// requests where it is not set.
-    pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.0.timeout(timeout);
-        self
-    }
-}
-
-impl<Q: Payload, R: Payload> IntoFuture for CreateCall<Q, R> {
-    type Output = Result<SpotCreated<R>, CallError>;
-    type IntoFuture = BoxFuture<'static, Self::Output>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            Ok(match self.0.run().await? {
-                Creation::Existing(spot) => SpotCreated::Existing(spot_ref(spot)?),
-                Creation::Created(spot, reply) => SpotCreated::Created(spot_ref(spot)?, reply),
-                Creation::Rejected(reply) => SpotCreated::Rejected(reply),
-            })
-        })
-    }
-}
-
-impl<Q, R: Payload> fmt::Debug for CreateCall<Q, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "CreateCall({})", self.0.stable_type())
-    }
+creating! {
+    /// Creates a User Spot, or gets the one that is there. The request has at most 1 MiB, encoded, and its answer 64 KiB.
+    ///
+    /// # Errors
+    /// `AlreadyExists`, `TypeMismatch` where the ID is of another kind or type, `NotFound` where no node has a factory for the
+    /// type, `CapacityExceeded` where none has room, `InternalFailure` where the factory fails, `Unavailable`,
+    /// `DeadlineExceeded`. `InvalidOperation` where an option is set twice, or the ID has the form of an Entry Spot's.
+    CreateCall => SpotCreated
 }
 
 /// Publishes to all Spots that subscribe. It completes once it has begun, and says nothing of who got it: nodes and Spots

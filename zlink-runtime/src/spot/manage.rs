@@ -1,4 +1,4 @@
-//! How Spots of this host begin and end: created, activated, started with their node; closed, evicted, taken away.
+//! How Spots and Actors of this host begin: created, activated, started with their node.
 //!
 //! A Spot that is made holds its gate meanwhile, so that what may wait for it waits in its queue, in order. It must not
 //! know who asked, nor what a Spot does.

@@ -1,15 +1,16 @@
-//! What the calls of managers have in common: one deadline for all of an operation, options that are set once, an answer
-//! that is decoded last. It must not know how an object is made or found.
+//! What the calls of managers and clients have in common: an ID that may be none, one deadline for all of an operation, options
+//! that are set once, an answer that is decoded last. It must not know how an object is made or found.
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Weak;
 use std::time::Duration;
 
-use crate::channel::{Caller, Outbound, SpotWay, is_running, no_role};
+use crate::channel::{Adjust, Caller, Method, Outbound, RequestCall, SendCall, SpotWay, is_running, no_role};
 use crate::clock;
 use crate::error::{ArgumentError, CallError, Error, ErrorKind};
-use crate::id::{InvalidId, MeshName, ObjectId, ObjectKind, SpotType};
+use crate::id::{InvalidId, MeshName, ObjectKind, ObjectRef, SpotType};
+use crate::message::codec::Message;
 use crate::transport::BoxFuture;
 
 use super::create::{Asking, Creation};
@@ -36,12 +37,37 @@ impl Route {
         }
     }
 
-    /// The way to one of them.
-    pub(crate) fn way(&self, id: ObjectId) -> SpotWay {
-        SpotWay::new(self, id)
+    /// The one of that ID. An ID that is none is an error of each call.
+    pub(crate) fn of(&self, id: impl AsRef<str>) -> Client {
+        let space = self.kind.space();
+        let (id, bad) = match space.id(id) {
+            Ok(id) => (id, None),
+            Err(error) => (space.stand_in(), Some(bad_id(&error))),
+        };
+        let way = SpotWay::new(self, id);
+        Client { way, bad }
     }
 
-    pub(crate) fn manage<T, F>(&self, work: F) -> Managing<T>
+    /// The one of that ID, if there is one.
+    pub(crate) fn find<T>(&self, id: impl AsRef<str>) -> Managing<Option<T>>
+    where
+        T: TryFrom<ObjectRef, Error = ObjectRef> + 'static,
+    {
+        let id = self.kind.space().id(id).map_err(|error| bad_id(&error));
+        self.manage(move |asking| Box::pin(async move { asking.find(&id?).await?.map(own).transpose() }))
+    }
+
+    /// Ends that incarnation of one.
+    pub(crate) fn end(&self, object: ObjectRef) -> Managing<bool> {
+        self.manage(move |asking| Box::pin(async move { asking.close(&object).await }))
+    }
+
+    /// Frees the ID of that incarnation of one, whose host is dead.
+    pub(crate) fn release(&self, object: ObjectRef) -> Managing<bool> {
+        self.manage(move |asking| Box::pin(async move { asking.release(&object).await }))
+    }
+
+    fn manage<T, F>(&self, work: F) -> Managing<T>
     where
         F: FnOnce(Asking) -> BoxFuture<'static, Result<T, CallError>> + Send + 'static,
     {
@@ -56,13 +82,14 @@ impl Route {
     /// Creates the one of that ID, a new one where there is none; `exclusive` where it must not be there.
     pub(crate) fn create<Q: Payload, R: Payload>(
         &self,
-        id: Option<Result<ObjectId, InvalidId>>,
+        id: Option<&str>,
         exclusive: bool,
         request: Q,
     ) -> Creating<Q, R> {
+        let id = id.map(|id| self.kind.space().id(id).map_err(|error| bad_id(&error)));
         let managing = self.manage(move |asking| {
             Box::pin(async move {
-                let id = id.transpose().map_err(|error| bad_id(&error))?;
+                let id = id.transpose()?;
                 let request = request.to_bytes();
                 let request = request.map_err(|error| ArgumentError::new("request", error.to_string()))?;
                 asking.create(id, exclusive, request).await
@@ -88,12 +115,45 @@ impl crate::channel::caller::Caller for Route {
 
 impl Caller for Route {}
 
-pub(crate) fn bad_id(error: &InvalidId) -> ArgumentError {
+fn bad_id(error: &InvalidId) -> ArgumentError {
     ArgumentError::new("id", error.to_string())
+}
+
+/// A manager is asked for objects of its own space.
+pub(crate) fn own<T: TryFrom<ObjectRef, Error = ObjectRef>>(object: ObjectRef) -> Result<T, CallError> {
+    object.try_into().map_err(|other: ObjectRef| {
+        let text = format!("{:?} is not what was asked for", other.id());
+        Error::unknown(ErrorKind::InternalFailure, text).into()
+    })
 }
 
 fn twice(option: &str) -> CallError {
     Error::not_executed(ErrorKind::InvalidOperation, format!("{option} is set twice")).into()
+}
+
+/// One object, to be called by its ID. Clones are cheap.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    way: SpotWay,
+    /// The ID is none.
+    bad: Option<ArgumentError>,
+}
+
+impl Client {
+    pub(crate) fn request<Q: Message, R: Message>(&self, method: Method, request: Q) -> RequestCall<Q, R> {
+        self.checked(self.way.request(method, request))
+    }
+
+    pub(crate) fn send<M: Message>(&self, method: Method, message: M) -> SendCall<M> {
+        self.checked(self.way.send(method, message))
+    }
+
+    fn checked<C: Adjust>(&self, mut call: C) -> C {
+        if let Some(error) = &self.bad {
+            call.parts_mut().refuse(error.clone());
+        }
+        call
+    }
 }
 
 /// An operation on the objects of a type, not submitted yet.
@@ -202,6 +262,54 @@ macro_rules! managing {
     };
 }
 pub(crate) use managing;
+
+/// A call that creates, and what it tells: `$output` has a variant for each end of a [`Creation`].
+macro_rules! creating {
+    ($(#[$doc:meta])* $name:ident => $output:ident) => {
+        $(#[$doc])*
+        #[must_use = "a call does nothing until it is awaited"]
+        pub struct $name<Q, R>($crate::spot::Creating<Q, R>);
+
+        impl<Q: $crate::spot::Payload, R: $crate::spot::Payload> $name<Q, R> {
+            /// In which mesh it is made, where this process has an object role in several. One that is there stays where it
+            /// is.
+            pub fn in_mesh(mut self, name: impl AsRef<str>) -> Self {
+                self.0.in_mesh(name);
+                self
+            }
+
+            /// How long the whole call may take: 1 ms to `i32::MAX` ms, rounded up to whole milliseconds. As the host
+            /// says for requests where it is not set.
+            pub fn timeout(mut self, timeout: ::std::time::Duration) -> Self {
+                self.0.timeout(timeout);
+                self
+            }
+        }
+
+        impl<Q: $crate::spot::Payload, R: $crate::spot::Payload> IntoFuture for $name<Q, R> {
+            type Output = Result<$output<R>, $crate::error::CallError>;
+            type IntoFuture = $crate::transport::BoxFuture<'static, Self::Output>;
+
+            fn into_future(self) -> Self::IntoFuture {
+                use $crate::spot::{Creation, own};
+                Box::pin(async move {
+                    Ok(match self.0.run().await? {
+                        Creation::Existing(object) => $output::Existing(own(object)?),
+                        Creation::Created(object, reply) => $output::Created(own(object)?, reply),
+                        Creation::Rejected(reply) => $output::Rejected(reply),
+                    })
+                })
+            }
+        }
+
+        impl<Q, R: $crate::spot::Payload> ::std::fmt::Debug for $name<Q, R> {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                write!(f, concat!(stringify!($name), "({})"), self.0.stable_type())
+            }
+        }
+    };
+}
+pub(crate) use creating;
 
 /// A creation, not submitted yet.
 pub(crate) struct Creating<Q, R> {

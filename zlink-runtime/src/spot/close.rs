@@ -87,9 +87,8 @@ impl Inner {
             self.is_misled(&object.id, u64::MAX);
         }
         self.remove(&object);
-        if let Closed::Late(_) = closed {
-            object.forget();
-        }
+        // `on_closing` has taken it, where that was begun.
+        object.forget();
         closed
     }
 

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use tokio::time::Instant;
 
 use crate::error::{Error, HandlerError};
-use crate::execution::{Mode, Resting, StateCell, Tick, guarded};
+use crate::execution::{Mode, Resting, StateCell, Tick};
 use crate::id::{ChannelName, ObjectKind, PacketName, SpotType, TimerName, Topic, bytes_hash, text_hash};
 use crate::message::codec::Message;
 use crate::transport::BoxFuture;
@@ -23,7 +23,7 @@ use super::dispatch::{
     Yielding,
 };
 use super::kind::{EntrySpot, InstanceSpot, OfKind, Subscribes, UserSpot};
-use super::object::Object;
+use super::object::{Object, let_go};
 use super::turn::{ObjectContext, ObjectTurn, TurnCore};
 use super::value::{CloseReason, Created, Payload, Relocation};
 
@@ -187,9 +187,7 @@ impl<S: Send + 'static, K: OfKind> Life for TypedLife<S, K> {
 
     fn forget(&self, object: &Object) {
         let cell = object.cell().and_then(|cell| cell.downcast_ref::<Resting<S>>());
-        let state = cell.and_then(Resting::take);
-        // What the user's drop panics with ends here.
-        drop(guarded(|| drop(state)));
+        let_go(Some(&object.id), cell.and_then(Resting::take));
     }
 }
 

@@ -27,7 +27,7 @@ use super::controls::UnderWay;
 use super::factory::{Made, MakeError};
 use super::find::{check_new, failed};
 use super::job::SpotJob;
-use super::object::{Object, Phase};
+use super::object::{Object, Phase, let_go};
 use super::spots::{Home, Inner, Spots};
 use super::value::CloseReason;
 
@@ -487,13 +487,26 @@ pub(super) fn operation(source: &[u8], lifecycle: u64, id: &[u8]) -> Option<Oper
     (id != [0; 16]).then_some(operation)
 }
 
-/// Runs what users wrote so that a panic ends there; the error is its text.
-pub(super) async fn contained<T>(mut work: BoxFuture<'static, T>) -> Result<T, String> {
-    let polled = poll_fn(|cx| match guarded(|| work.as_mut().poll(cx)) {
-        Ok(poll) => poll.map(Ok),
-        Err(panic) => Poll::Ready(Err(panic)),
-    });
+/// Runs what users wrote so that a panic ends there, also one of its drop where nobody waits for it any more; the error is its text.
+pub(super) async fn contained<T>(work: BoxFuture<'static, T>) -> Result<T, String> {
+    let mut work = Contained(Some(work));
+    let polled = poll_fn(
+        |cx| match guarded(|| work.0.as_mut().map(|work| work.as_mut().poll(cx))) {
+            Ok(Some(poll)) => poll.map(Ok),
+            Ok(None) => Poll::Pending,
+            Err(panic) => Poll::Ready(Err(panic)),
+        },
+    );
     polled.await
+}
+
+/// There until it is dropped.
+struct Contained<T>(Option<BoxFuture<'static, T>>);
+
+impl<T> Drop for Contained<T> {
+    fn drop(&mut self) {
+        let_go(None, self.0.take());
+    }
 }
 
 impl Spots {

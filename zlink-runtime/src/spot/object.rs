@@ -563,13 +563,17 @@ impl Object {
 impl Drop for Object {
     /// Whoever was last to know it may be a task that the whole host needs.
     fn drop(&mut self) {
-        let cell = self.cell.take();
-        if let Err(panic) = guarded(|| drop(cell)) {
-            tracing::error!(
-                target: "zlink::spot", event_id = "zlink.spot.drop_failed", spot = %self.id, panic,
-                "the state of a Spot panicked as it was dropped"
-            );
-        }
+        let_go(Some(&self.id), self.cell.take());
+    }
+}
+
+/// Drops what is the user's: what that panics with ends here, and is told.
+pub(super) fn let_go<T>(of: Option<&ObjectId>, what: T) {
+    if let Err(panic) = guarded(|| drop(what)) {
+        tracing::error!(
+            target: "zlink::spot", event_id = "zlink.spot.drop_failed", spot = of.map(tracing::field::display), panic,
+            "what a user wrote panicked as it was dropped"
+        );
     }
 }
 

@@ -372,3 +372,49 @@ async fn a_state_that_keeps_its_context_ends_with_its_spot() -> Tested {
     }
     Ok(())
 }
+
+/// A cart whose end does not come by itself, and whose drop panics.
+///
+/// REQ: SP-034, SP-142
+#[tokio::test(start_paused = true)]
+async fn a_close_that_is_late_outlives_the_drop_of_what_it_gave_up() -> Tested {
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed_with(place, 310, |cluster, world| {
+            serves_with(cluster, world, "owner", |objects| {
+                objects.spot(cart_spot::<Frail>()).instance_idle_timeout(10 * SECOND)
+            });
+        })
+        .await?;
+        let frail = cart_spots(&host).of("frail");
+        world.holds("closing");
+        frail.view(text("a")).activating().await?;
+        world.until("held in closing").await;
+        cluster.advance(60 * SECOND).await;
+        assert_eq!(world.count("cart dropped"), 1, "{:?}", world.log());
+        assert_eq!(frail.view(text("b")).activating().await?.text, "b");
+        world.open_build(10);
+        cluster.shutdown().await.ok();
+    }
+    Ok(())
+}
+
+/// A host that may run nothing as it stops drops its states all the same, also those that keep their context.
+///
+/// REQ: LS-033, SP-036
+#[tokio::test(start_paused = true)]
+async fn a_host_that_stops_without_a_lease_drops_its_states() -> Tested {
+    for place in REMOTE {
+        let (cluster, world, host) = placed_with(place, 311, |cluster, world| {
+            serves_with(cluster, world, "owner", |objects| objects.spot(cart_spot::<Knowing>()));
+        })
+        .await?;
+        cart_spots(&host).of("cart").view(text("a")).activating().await?;
+        cluster.store_faults("owner").cut();
+        cluster.advance(20 * SECOND).await;
+        let stopped = cluster.stop("owner").await;
+        assert_eq!(world.count("closing cart"), 0, "it may run nothing: {stopped:?}");
+        assert_eq!(world.count("cart dropped"), 1, "{:?}", world.log());
+        cluster.shutdown().await.ok();
+    }
+    Ok(())
+}

@@ -24,6 +24,7 @@ use crate::transport::BoxFuture;
 use crate::wire::{self, Control, RecordKind, SpotOutcome};
 
 use super::controls::UnderWay;
+use super::desk::ELSEWHERE;
 use super::factory::{Made, MakeError};
 use super::find::{check_new, failed};
 use super::job::SpotJob;
@@ -408,6 +409,9 @@ impl Inner {
             Phase::Forwarding | Phase::Closing | Phase::Ended => false,
         };
         let there = self.object(&id);
+        if there.as_ref().is_some_and(|object| object.home.mesh != *mesh) {
+            return refuse(ErrorKind::Unavailable, ELSEWHERE);
+        }
         if space == Space::Actors && there.as_ref().is_some_and(|actor| actor.phase() == Phase::Closing) {
             return refuse(ErrorKind::Unavailable, "the Actor ends");
         }
@@ -564,3 +568,7 @@ impl Spots {
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[cfg(feature = "testing")]
+mod tests;

@@ -43,6 +43,7 @@ mod instance;
 mod large;
 mod life;
 mod modes;
+mod meshes;
 mod multicast;
 mod named;
 mod orphans;

@@ -205,7 +205,8 @@ fn admit(actor: &Arc<Object>, state: Staging, request: Vec<u8>) -> BoxFuture<'st
         decided.await.unwrap_or_else(|_| {
             Err(match spot.phase() {
                 super::object::Phase::Ready => MakeError::Failed(HandlerError::new("the admission panicked")),
-                _ => refused(ErrorKind::ShuttingDown, "the Entry Spot ends"),
+                // It may have begun to decide.
+                _ => MakeError::Refused(Error::unknown(ErrorKind::ShuttingDown, "the Entry Spot ends")),
             })
         })
     })

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::channel::{ReplyTo, deadline};
 use crate::clock;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Execution};
 use crate::execution::guarded;
 use crate::id::{Generation, MeshName, ObjectGeneration, ObjectId, ObjectKind, Rid, Space, SpotId, SpotType};
 use crate::limit::INBOX_BYTES;
@@ -171,19 +171,29 @@ impl Inner {
         terminal: impl Fn(CreationOutcome, &[u8]) -> Option<Terminal>,
     ) -> Outcome {
         let stable_type = &object.factory.parts().stable_type;
-        tracing::warn!(
-            target: "zlink::spot", event_id = "zlink.spot.not_made", spot = %object.id, %stable_type, %error,
-            "a factory failed"
-        );
-        let (kind, text) = match error {
-            MakeError::Request(_) => (ErrorKind::ProtocolError, error.to_string()),
-            MakeError::Refused(ref error) => (error.kind(), error.message().to_owned()),
-            MakeError::Reply(_) | MakeError::Failed(_) => (
-                ErrorKind::InternalFailure,
-                format!("the factory of {stable_type} failed"),
-            ),
+        let (told, terminal) = match error {
+            // Nobody has decided about it: nothing is told of it in the store, and another node may be asked the same.
+            MakeError::Refused(refused) if refused.execution() == Execution::NotExecuted => {
+                tracing::debug!(target: "zlink::spot", spot = %object.id, %stable_type, error = %refused, "an object is not made");
+                (refused, None)
+            }
+            error => {
+                tracing::warn!(
+                    target: "zlink::spot", event_id = "zlink.spot.not_made", spot = %object.id, %stable_type, %error,
+                    "a factory failed"
+                );
+                let (kind, text) = match error {
+                    MakeError::Request(_) => (ErrorKind::ProtocolError, error.to_string()),
+                    MakeError::Refused(refused) => (refused.kind(), refused.message().to_owned()),
+                    MakeError::Reply(_) | MakeError::Failed(_) => (
+                        ErrorKind::InternalFailure,
+                        format!("the factory of {stable_type} failed"),
+                    ),
+                };
+                let terminal = terminal(CreationOutcome::Failed(kind), text.as_bytes());
+                (Error::unknown(kind, text), terminal)
+            }
         };
-        let terminal = terminal(CreationOutcome::Failed(kind), text.as_bytes());
         let blob = reservation.record().and_then(|record| record.blob.clone());
         match self.authority.abort(reservation, terminal).await {
             Ok(()) => self.unpointed(blob),
@@ -191,7 +201,7 @@ impl Inner {
                 tracing::warn!(target: "zlink::spot", spot = %object.id, %error, "a reservation is not taken back yet");
             }
         }
-        Outcome::Failed(Error::new(kind, crate::error::Execution::Unknown, text))
+        Outcome::Failed(told)
     }
 
     /// It was made: it may be found from here on.

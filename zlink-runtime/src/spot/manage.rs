@@ -210,6 +210,10 @@ impl Inner {
         object.watch_blob();
         self.remember(record, losses);
         self.subscribers.add(object);
+        if object.phase() == Phase::Ended {
+            // Whoever ended it was here before it.
+            self.subscribers.remove(object);
+        }
         if object.home.idle_timeout.is_some() && object.factory.parts().kind == ObjectKind::Instance {
             self.evictable.lock().push_back(Arc::downgrade(object));
         }

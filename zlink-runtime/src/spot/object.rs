@@ -297,8 +297,17 @@ impl Object {
         }
     }
 
+    /// It is made. Where it has ended meanwhile, its state is of no use any more.
     pub(super) fn has_state(&self, cell: Arc<dyn Any + Send + Sync>) {
         let _ = self.cell.set(cell);
+        let ended = {
+            // Whoever ends it after this finds the state.
+            let _state = self.state.lock();
+            self.phase() == Phase::Ended
+        };
+        if ended {
+            self.forget();
+        }
     }
 
     /// Another host has it: what waits here goes there.

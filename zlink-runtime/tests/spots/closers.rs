@@ -157,7 +157,7 @@ async fn a_stop_that_meets_a_lost_race_leaves_the_owner_what_it_has() -> Tested 
     Ok(())
 }
 
-/// A cart that keeps its context, and whose handler blocks its thread.
+/// A cart that keeps its context, and whose handler blocks its thread; or its factory, where its ID says so.
 struct Blocked(World, CartContext);
 
 impl Drop for Blocked {
@@ -166,21 +166,29 @@ impl Drop for Blocked {
     }
 }
 
-impl CartSpot for Blocked {
-    async fn activate(context: CartContext) -> Result<Self, HandlerError> {
-        let world = context.shared::<World>().cloned();
-        Ok(Self(
-            world.ok_or_else(|| HandlerError::new("no world was shared"))?,
-            context,
-        ))
-    }
-
-    async fn add(&mut self, _: &mut CartTurn<'_>, _: Line) -> Result<(), HandlerError> {
+impl Blocked {
+    fn block(&self) {
         self.0.note(format!("{} blocks", self.1.id()));
         let until = std::time::Instant::now() + 60 * SECOND;
         while self.0.count("go on") == 0 && std::time::Instant::now() < until {
             std::thread::yield_now();
         }
+    }
+}
+
+impl CartSpot for Blocked {
+    async fn activate(context: CartContext) -> Result<Self, HandlerError> {
+        let world = context.shared::<World>().cloned();
+        let world = world.ok_or_else(|| HandlerError::new("no world was shared"))?;
+        let cart = Self(world, context);
+        if cart.1.id().as_str() == "made" {
+            cart.block();
+        }
+        Ok(cart)
+    }
+
+    async fn add(&mut self, _: &mut CartTurn<'_>, _: Line) -> Result<(), HandlerError> {
+        self.block();
         Ok(())
     }
 
@@ -189,27 +197,29 @@ impl CartSpot for Blocked {
     }
 }
 
-/// The last handle of a host is dropped while a turn is at work: its state goes once that has come to its end.
+/// The last handle of a host is dropped while a turn is at work, or a factory: the state goes once that has come to its end.
 ///
 /// REQ: LS-033
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_host_that_is_dropped_leaves_no_state_behind() -> Tested {
-    let (store, world) = (MemoryStore::new(), World::new());
-    let host = Host::builder().location_store(store).shared(world.clone());
-    let host = host.mesh("world", |mesh| {
-        let mesh = mesh.listen("tcp://127.0.0.1:0");
-        mesh.object_server(|objects| objects.spot(cart_spot::<Blocked>()))
-    });
-    let host = host.start().await?;
-    cart_spots(&host).of("cart").add(text("x")).activating().await?;
-    let noted = |what: &'static str| {
-        let world = world.clone();
-        until_within(60 * SECOND, what, move || world.count(what) > 0)
-    };
-    noted("cart blocks").await;
-    drop(host);
-    world.note("go on");
-    noted("blocked dropped").await;
-    assert_eq!(world.count("blocked dropped"), 1);
+    for id in ["used", "made"] {
+        let (store, world) = (MemoryStore::new(), World::new());
+        let host = Host::builder().location_store(store).shared(world.clone());
+        let host = host.mesh("world", |mesh| {
+            let mesh = mesh.listen("tcp://127.0.0.1:0");
+            mesh.object_server(|objects| objects.spot(cart_spot::<Blocked>()))
+        });
+        let host = host.start().await?;
+        cart_spots(&host).of(id).add(text("x")).activating().await?;
+        let noted = |what: &'static str| {
+            let world = world.clone();
+            until_within(30 * SECOND, what, move || world.count(what) > 0)
+        };
+        noted("blocks").await;
+        drop(host);
+        world.note("go on");
+        noted("blocked dropped").await;
+        assert_eq!(world.count("blocked dropped"), 1);
+    }
     Ok(())
 }

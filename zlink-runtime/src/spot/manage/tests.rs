@@ -161,3 +161,27 @@ async fn what_comes_over_another_mesh_ends_and_calls_nothing() {
     }
     cluster.shutdown().await.unwrap();
 }
+
+/// Its host lets go of it while it is made: it is no subscriber from then on, which would keep it, and its host, for ever.
+///
+/// REQ: SP-113
+#[tokio::test(start_paused = true)]
+async fn what_has_ended_as_it_opens_hears_nothing() {
+    let cluster = Cluster::new(8);
+    let (spots, _peer, owner) = two_meshes(&cluster).await;
+    let hall = spots
+        .home(&MeshName::from_static("world"))
+        .unwrap()
+        .lobby
+        .get()
+        .unwrap();
+    let record = hall.record().unwrap();
+    spots.remove(&hall);
+    hall.stop_with(Error::not_executed(ErrorKind::Unavailable, "it was taken"));
+    cluster.advance(Duration::from_secs(1)).await;
+    let kept = Arc::strong_count(&hall);
+    spots.opened(&hall, &record, spots.losses());
+    assert_eq!(Arc::strong_count(&hall), kept);
+    drop((hall, owner));
+    cluster.shutdown().await.ok();
+}

@@ -36,6 +36,7 @@ mod wait;
 use wait::until;
 
 mod create;
+mod entry;
 mod life;
 mod messages;
 mod players;

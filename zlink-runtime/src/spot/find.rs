@@ -45,6 +45,7 @@ pub(super) fn unavailable(record: &SpotRecord) -> Error {
 fn absent(id: &ObjectId, is_being_made: bool) -> String {
     match id.space() {
         _ if is_being_made => format!("{id:?} is still being made, and takes no messages yet"),
+        _ if is_entry_form(id) => format!("there is no {id:?}; the node of that Entry Spot is gone, or makes it anew"),
         Space::Spots => format!(
             "there is no {id:?}; an Instance Spot is made by a call with .activating(), a User Spot by get_or_create"
         ),

@@ -208,7 +208,10 @@ impl ObjectServerBuilder {
                 Some(_) => {
                     format!("makes Actors of the type {name} as another Rust type than its Entry Spot decides about")
                 }
-                None => format!("has Actors of the type {name}, and no Entry Spot that decides about them"),
+                None => format!(
+                    "has Actors of the type {name}, and no Entry Spot that decides about them; add entry(…) with one that has \
+                     them among its members"
+                ),
             };
             mistakes.add(place, text);
         }

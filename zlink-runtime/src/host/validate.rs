@@ -246,7 +246,7 @@ fn mesh_plan(mesh: MeshBuilder, store: bool, random: &Random, mistakes: &mut Mis
     }
     if mesh.role != ObjectRole::None {
         let problem = match (store, automatic) {
-            (false, _) => Some("which needs a Location Store; this host has none"),
+            (false, _) => Some("which needs a Location Store; add location_store(…) to the host"),
             (true, false) => Some("and is manual; objects are found through the Location Store"),
             (true, true) => None,
         };

@@ -46,7 +46,10 @@ async fn what_is_registered_wrongly_starts_nothing() -> Tested {
 #[tokio::test(start_paused = true)]
 async fn actors_need_an_entry_spot_that_decides_about_them() -> Tested {
     let none = mistakes(|objects| objects.actor(player_actor())).await;
-    assert!(none.contains("no Entry Spot that decides about them"), "{none}");
+    assert!(
+        none.contains("no Entry Spot that decides about them; add entry(…)"),
+        "{none}"
+    );
     let other = mistakes(|objects| objects.entry(hall_builder().build()).actor(player_actor())).await;
     assert!(other.contains("no Entry Spot that decides about them"), "{other}");
     let strange = mistakes(|objects| {

@@ -300,3 +300,26 @@ async fn a_store_that_fails_is_no_absence_and_no_leave_to_go_on() {
         );
     }
 }
+
+/// Of a lease that cannot be read nobody says that it is there, nor that it is not.
+///
+/// REQ: LS-102, RT-006
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_cannot_be_read_is_neither_alive_nor_dead() {
+    for provider in PROVIDERS {
+        let (far, faults) = (Far::new(provider), Faults::new(2));
+        let (owner, other) = (
+            troubled(&far, &Faults::new(1), 1).await,
+            troubled(&far, &faults, 2).await,
+        );
+        let spot = made(&owner, "a", 1).await;
+        for fault in [Fault::Error, Fault::LostAnswer] {
+            // The record can be read, the lease of whoever owns it cannot.
+            faults.next(Operation::Read, None);
+            faults.next(Operation::Read, fault);
+            let seen = other.resolve(&id("a")).await;
+            assert!(matches!(seen, Seen::Failed(_)), "{provider:?}: {seen:?}");
+        }
+        assert!(matches!(other.resolve(&id("a")).await, Seen::Ready(seen) if seen == spot));
+    }
+}

@@ -23,7 +23,7 @@ use crate::location::losses::Counting;
 use super::LeaseValue;
 use super::own::{Found, OwnLease};
 use super::records::{Change, Foreign, Record, Records, Wanted, batched, keys_of};
-use super::taken::{self, Taken};
+use super::taken::{Reading, Returned, Taken};
 
 /// What a lease is taken with.
 #[derive(Clone, Debug)]
@@ -199,7 +199,7 @@ impl HostLease {
 
     /// Tells `hook` what was taken from this host, each time before owned work may start again. It must not wait, and may be
     /// told the same twice. Only the first hook counts.
-    pub(crate) fn when_taken(&self, hook: impl Fn(Vec<(Key, Stored)>) + Send + Sync + 'static) {
+    pub(crate) fn when_taken(&self, hook: impl Fn(Returned) + Send + Sync + 'static) {
         self.0.taken.tell(hook);
     }
 
@@ -302,6 +302,8 @@ struct Keeper {
     records: Records,
     nonce: u64,
     pending: Option<Attempt>,
+    /// Of what must be known before owned work starts again.
+    reading: Reading,
     /// When the next write is due.
     due: Instant,
     failing_since: Option<Instant>,
@@ -316,6 +318,7 @@ impl Keeper {
             // Counted from a place of its own, so that a run with the same identity is told from this one.
             nonce: uuid::Uuid::new_v4().as_u64_pair().1,
             pending: None,
+            reading: Reading::default(),
             due: Instant::now(),
             failing_since: Some(Instant::now()),
         }
@@ -393,7 +396,7 @@ impl Keeper {
             Err(error) => Ok(Ended::Failed(error)),
         };
         let ended = match ended {
-            Ok(Ended::Applied) if self.own.is_closed() => self.confirm().await,
+            Ok(Ended::Applied) if self.own.is_closed() => self.confirm(begun).await,
             other => other,
         };
         let timing = self.timing();
@@ -423,30 +426,40 @@ impl Keeper {
         self.tell();
     }
 
-    /// Reads what this host keeps in the store. Only then may owned work start again.
-    async fn confirm(&mut self) -> Result<Ended, Foreign> {
-        let keys = self.records.keys();
-        match self.read(&keys).await {
-            Ok(found) => {
-                self.records.found(keys.into_iter().zip(found), &[])?;
-                if let Err(error) = self.learn_what_was_taken().await {
-                    return Ok(Ended::Failed(error));
-                }
-                self.own.confirmed(self.shared.config.clock.now());
-                Ok(Ended::Applied)
-            }
-            Err(error) => Ok(Ended::Failed(error)),
+    /// Reads what this host keeps in the store, and what was taken from it. Only then may owned work start again. Once the
+    /// next renewal is due, the rest waits for that.
+    async fn confirm(&mut self, begun: Instant) -> Result<Ended, Foreign> {
+        if !self.reading.records {
+            let own = self.records.keys();
+            let last = self.shared.config.owner.writer_key();
+            let keys: Vec<_> = own.iter().cloned().chain([last]).collect();
+            let mut found = match self.read(&keys).await {
+                Ok(found) => found,
+                Err(error) => return Ok(Ended::Failed(error)),
+            };
+            let last = found.pop().flatten();
+            self.records.found(own.into_iter().zip(found), &[])?;
+            self.reading.read(last);
         }
-    }
-
-    async fn learn_what_was_taken(&self) -> Result<(), StoreError> {
-        let Some(hook) = self.shared.taken.hook() else {
-            return Ok(());
-        };
-        let config = &self.shared.config;
-        let prefix = config.owner.taken_prefix();
-        hook(taken::read(&*config.store, &prefix, self.timing().renew_timeout).await?);
-        Ok(())
+        let hook = self.shared.taken.hook();
+        while let (false, Some(hook), Some(lease)) = (self.reading.ended, &hook, self.own.revision()) {
+            let config = &self.shared.config;
+            let limit = config.timing.renew_timeout;
+            match self.reading.step(&*config.store, config.owner, lease, limit).await {
+                Ok(returned) => returned.into_iter().for_each(|returned| hook(returned)),
+                Err(error) => return Ok(Ended::Failed(error)),
+            }
+            if begun.elapsed() >= self.timing().renew_interval {
+                break;
+            }
+        }
+        if self.reading.ended || hook.is_none() {
+            self.own.confirmed(self.shared.config.clock.now());
+        }
+        if !self.own.is_closed() {
+            self.reading = Reading::default();
+        }
+        Ok(Ended::Applied)
     }
 
     /// The next write: the lease, and with it the records that have changed.
@@ -514,6 +527,8 @@ impl Keeper {
                 if lease == Found::Foreign {
                     return Err(Foreign(config.owner.lease_key()));
                 }
+                // Others may have taken what was not taken when it was read.
+                self.reading = Reading::default();
                 self.records.found(found, &attempt.changes)?;
                 Ok(Ended::Conflict)
             }

@@ -30,6 +30,7 @@ mod store;
 mod wait;
 
 mod create;
+mod entry;
 mod life;
 mod messages;
 mod players;

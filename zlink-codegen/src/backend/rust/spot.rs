@@ -84,7 +84,7 @@ impl Context<'_> {
         ));
         self.text.line("");
         self.text.line(format_args!(
-            "/// A turn of a Spot `{}`: what its callbacks may do.",
+            "/// A turn of a Spot `{}`: what its callbacks may do. Messages of the compiler say `ObjectTurn<'_, {marker}>`.",
             it.name
         ));
         self.text.line(format_args!(
@@ -148,7 +148,8 @@ impl Context<'_> {
         let context = &parts.names.context;
         let (name, request, output) = match &parts.it.kind {
             SpotKind::Entry => {
-                self.text.line("/// Makes the one of a host, at its start.");
+                self.text
+                    .line("/// Makes the one of a node, at its start, and anew where another host has taken it.");
                 ("start", String::new(), "Self".to_owned())
             }
             SpotKind::Instance { .. } => {

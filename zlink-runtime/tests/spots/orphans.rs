@@ -264,3 +264,30 @@ async fn who_comes_back_after_all_that_it_had_is_forgotten_runs_nothing_of_it() 
     }
     Ok(())
 }
+
+/// Whoever finds that the store has lost all has lost what it owned, too: others may make it anew.
+///
+/// REQ: LS-067, LS-001
+#[tokio::test(start_paused = true)]
+async fn nothing_goes_on_of_which_the_store_has_lost_every_record() -> Tested {
+    for place in REMOTE {
+        let (cluster, world, host) = placed(place, 311).await?;
+        let (_, spot) = room(&host, "room", "ticks").await?;
+        world.until("ticks").await;
+        let (store, _) = far::observer(&cluster);
+        let all = stored(&*store, "").await;
+        let all: Vec<_> = all.into_iter().map(|(key, _)| Mutation::Delete(key)).collect();
+        let removed = store.write(&Batch::new([], all)?).await?;
+        assert!(matches!(removed, Written::Applied { .. }));
+        // By its next renewal it knows.
+        cluster.advance(Duration::from_secs(10)).await;
+        let ticks = world.count("ticks");
+        cluster.advance(Duration::from_secs(20)).await;
+        assert_eq!(world.count("ticks"), ticks, "{:?}", world.log());
+        let (again, anew) = room(&host, "room", "again").await?;
+        assert!(anew.generation > spot.generation);
+        assert_eq!(look(&again, "lines").await?, "again");
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}

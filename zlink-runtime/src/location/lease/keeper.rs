@@ -300,7 +300,8 @@ struct Keeper {
     shared: Arc<Shared>,
     own: OwnLease,
     records: Records,
-    nonce: u64,
+    /// The nonces of this run, from that of no write to that of the last one.
+    nonces: (u64, u64),
     pending: Option<Attempt>,
     /// Of what must be known before owned work starts again.
     reading: Reading,
@@ -311,12 +312,13 @@ struct Keeper {
 
 impl Keeper {
     fn new(shared: Arc<Shared>) -> Self {
+        // Counted from a place of its own, so that a run with the same identity is told from this one.
+        let nonce = uuid::Uuid::new_v4().as_u64_pair().1;
         Self {
             own: OwnLease::new(shared.config.timing),
             shared,
             records: Records::default(),
-            // Counted from a place of its own, so that a run with the same identity is told from this one.
-            nonce: uuid::Uuid::new_v4().as_u64_pair().1,
+            nonces: (nonce, nonce),
             pending: None,
             reading: Reading::default(),
             due: Instant::now(),
@@ -462,21 +464,33 @@ impl Keeper {
         Ok(Ended::Applied)
     }
 
+    fn next_nonce(&mut self) -> u64 {
+        let (_, last) = &mut self.nonces;
+        *last = last.wrapping_add(1);
+        *last
+    }
+
+    /// Whether a write of this run had that nonce.
+    fn is_own(&self, nonce: u64) -> bool {
+        let (before, last) = self.nonces;
+        (1..=last.wrapping_sub(before)).contains(&nonce.wrapping_sub(before))
+    }
+
     /// The next write: the lease, and with it the records that have changed.
     fn attempt(&mut self, with_records: bool) -> Result<Attempt, StoreError> {
-        self.nonce = self.nonce.wrapping_add(1);
+        let nonce = self.next_nonce();
         let (mut changes, mut reaches) = (Vec::new(), None);
         if with_records {
             let wanted = self.shared.wanted.lock();
             let (some, all) = self.records.changes(&wanted);
             (changes, reaches) = (some, all.then_some(wanted.version));
         }
-        let (mut conditions, mut mutations) = batched(&changes, self.nonce);
+        let (mut conditions, mut mutations) = batched(&changes, nonce);
         let key = self.shared.config.owner.lease_key();
         let value = LeaseValue {
             generation: self.own.generation(),
             ttl: self.timing().lease_ttl,
-            nonce: self.nonce,
+            nonce,
         };
         let value = value
             .to_bytes()
@@ -485,7 +499,7 @@ impl Keeper {
         mutations.push(Mutation::put(key, value));
         Ok(Attempt {
             batch: Batch::new(conditions, mutations)?.urgent(),
-            nonce: self.nonce,
+            nonce,
             begun: None,
             changes,
             reaches,
@@ -565,7 +579,12 @@ impl Keeper {
             Ok(value) => {
                 let generation = value.generation.unwrap_or(stored.revision);
                 let same_write = value.nonce == nonce;
-                let same_run = self.own.generation().map_or(same_write, |own| own == generation);
+                // Its first write names no generation, and may land again after this host was counted out.
+                let is_first = value.generation.is_none() && self.is_own(value.nonce);
+                let same_run = self
+                    .own
+                    .generation()
+                    .map_or(same_write, |own| own == generation || is_first);
                 match (same_run, same_write) {
                     (true, true) => Found::Ours(stored.revision),
                     (true, false) => Found::Touched(stored.revision),
@@ -615,13 +634,13 @@ impl Keeper {
     }
 
     fn removal(&mut self) -> Result<Attempt, StoreError> {
-        self.nonce = self.nonce.wrapping_add(1);
+        let nonce = self.next_nonce();
         let key = self.shared.config.owner.lease_key();
-        let mut mutations = self.records.removal(self.nonce);
+        let mut mutations = self.records.removal(nonce);
         mutations.push(Mutation::Delete(key.clone()));
         Ok(Attempt {
             batch: Batch::new([self.own.condition(key)], mutations)?.urgent(),
-            nonce: self.nonce,
+            nonce,
             begun: None,
             changes: Vec::new(),
             reaches: None,

@@ -10,6 +10,9 @@
 
 #[path = "../spots/arena.rs"]
 mod arena;
+#[path = "../contract/kit/events.rs"]
+#[allow(dead_code, reason = "other tests look for more")]
+mod events;
 #[path = "../spots/far.rs"]
 #[allow(dead_code, reason = "other tests look on")]
 mod far;
@@ -29,9 +32,13 @@ mod store;
 #[allow(dead_code, reason = "for the server")]
 mod wait;
 
+// For `events`.
+use wait::until;
+
 mod create;
 mod entry;
 mod life;
 mod messages;
 mod players;
+mod refused;
 mod start;

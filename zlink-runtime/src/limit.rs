@@ -175,3 +175,5 @@ pub const AUTHORITY_CHANGES: usize = 1024;
 pub const AUTHORITY_BATCH: usize = 64;
 /// What they bring into it, about, in bytes: a writer should not be held long.
 pub const AUTHORITY_BATCH_BYTES: usize = 1 << 20;
+/// What is removed at once of what a dead host has left.
+pub const SWEPT_AT_ONCE: usize = 256;

@@ -72,7 +72,7 @@ pub use timing::LocationTiming;
 
 pub(crate) use authority::{
     Admission, Authority, AuthorityError, CreationOutcome, Ended, Filter, Limits, Listed, OperationId, Orphans, Reader,
-    Removal, Reservation, Reserve, Reserving, Resolved, SpotRecord, SpotState, Terminal,
+    Removal, Reservation, Reserve, Reserving, Resolved, SpotRecord, SpotState, Taken, Terminal,
 };
 pub(crate) use blobs::{Blobs, Pointer};
 pub(crate) use boot::{BootTime, nanos};

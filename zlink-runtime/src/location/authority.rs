@@ -4,7 +4,7 @@
 //! Every change is one batch, conditioned on the record, on the lease of this host and on the counters that it changes; so
 //! it happens as a whole, or not at all. `record` is what the store says, `capacity` how many there are, `change` what a
 //! batch must hold and what a conflict tells, all pure; `writer` does the I/O, for one host one batch at a time; `reader` and
-//! `query` ask; `standing` knows which owners live. It must not know what a Spot or an Actor does.
+//! `query` ask; `standing` knows which owners live; `orphans` ends what nobody else will, and `remains` removes what is left then. It must not know what a Spot or an Actor does.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use bytes::Bytes;
 
 use super::{HostLease, Revision, Standing, StoreError};
 use crate::error::ErrorKind;
-use crate::id::{ObjectId, ObjectRef};
+use crate::id::{ObjectGeneration, ObjectId, ObjectRef};
 use crate::random::Random;
 
 mod capacity;
@@ -22,6 +22,7 @@ mod orphans;
 mod query;
 mod reader;
 mod record;
+mod remains;
 mod standing;
 #[cfg(test)]
 mod tests;
@@ -102,6 +103,15 @@ pub(crate) enum Removal {
     OwnerAlive,
 }
 
+/// What other hosts have taken from this one while it could not prove that it lives.
+#[derive(Clone, Debug)]
+pub(crate) enum Taken {
+    /// That incarnation.
+    One(Box<SpotRecord>),
+    /// All whose generations are less.
+    All(ObjectGeneration),
+}
+
 /// An ID that this host has reserved. Dropped without commit or abort, it is aborted by and by.
 pub(crate) struct Reservation {
     shared: Arc<Shared>,
@@ -162,26 +172,30 @@ impl fmt::Debug for Authority {
 impl Authority {
     /// The authority of the host that holds `lease`, one per host. Its tasks run where the lease was told to.
     ///
-    /// `taken` is told of each Spot that another host released while this one could not renew its lease, before the lease
-    /// admits owned work again; maybe twice. It must not wait.
-    pub(crate) fn new(
-        lease: Arc<HostLease>,
-        random: Random,
-        taken: impl Fn(SpotRecord) + Send + Sync + 'static,
-    ) -> Self {
+    /// `taken` is told what other hosts released while this one could not renew its lease, before the lease admits owned
+    /// work again; maybe twice. It must not wait.
+    pub(crate) fn new(lease: Arc<HostLease>, random: Random, taken: impl Fn(Taken) + Send + Sync + 'static) -> Self {
         let runtime = lease.config().runtime.clone();
         let reader = Reader::new(lease.clone());
         let shared = Arc::new(Shared::new(lease, random));
         // The lease holds the hook, so the hook does not hold the lease.
         let weak = Arc::downgrade(&shared);
-        shared.lease.when_taken(move |entries| {
-            for (key, stored) in entries {
+        shared.lease.when_taken(move |returned| {
+            let shared = weak.upgrade();
+            if shared
+                .as_ref()
+                .is_some_and(|shared| shared.is_swept(returned.last.as_ref()))
+            {
+                taken(Taken::All(record::generation_of(returned.lease)));
+            }
+            for (key, stored) in returned.taken {
                 match SpotRecord::read(&stored) {
                     Ok(record) => {
-                        taken(record.clone());
-                        if let Some(shared) = weak.upgrade() {
-                            shared.leave(Change::Acknowledge(Box::new(record), stored.revision));
+                        let record = Box::new(record);
+                        if let Some(shared) = &shared {
+                            shared.leave(Change::Acknowledge(record.clone(), stored.revision));
                         }
+                        taken(Taken::One(record));
                     }
                     Err(error) => {
                         tracing::error!(target: "zlink::runtime", %key, %error, "what was taken is not known")

@@ -104,7 +104,7 @@ struct Rare {
 #[derive(Default)]
 struct State {
     record: Recorded,
-    /// The generation of its ID that was taken from this host last.
+    /// The generation of its ID that was taken from this host last, and with it all before.
     taken: Option<ObjectGeneration>,
     end: Option<Box<End>>,
 }
@@ -159,13 +159,14 @@ impl Object {
     pub(super) fn is_reserved(&self, generation: ObjectGeneration) -> bool {
         let state = self.state.lock();
         self.generation.store(generation.get(), Ordering::Release);
-        state.taken != Some(generation)
+        state.taken < Some(generation)
     }
 
-    /// Another host has taken that generation. Whether it is this one's, as far as that is known.
-    pub(super) fn is_taken(&self, generation: ObjectGeneration) -> bool {
-        self.state.lock().taken = Some(generation);
-        self.is_of(generation.get())
+    /// Another host has taken its ID up to that generation. Whether it is one of those, as far as that is known.
+    pub(super) fn is_taken(&self, upto: ObjectGeneration) -> bool {
+        let mut state = self.state.lock();
+        state.taken = state.taken.max(Some(upto));
+        (1..=upto.get()).contains(&self.generation.load(Ordering::Acquire))
     }
 
     /// Its generation.

@@ -19,7 +19,7 @@ use crate::clock;
 use crate::error::{Error, ErrorKind};
 use crate::execution::{CpuPool, IoPool, Timers, WorkersHandle};
 use crate::id::{Generation, MeshName, ObjectId, ObjectKind, Rid, SpotType};
-use crate::location::{Authority, Blobs, HostLease, Reader, SpotRecord, nanos};
+use crate::location::{Authority, Blobs, HostLease, Reader, Taken, nanos};
 use crate::mesh::Links;
 use crate::permit::HostPermits;
 use crate::random::Random;
@@ -162,7 +162,7 @@ impl Spots {
             start: clock::now(),
             authority: Authority::new(config.lease, config.random.clone(), {
                 let this = this.clone();
-                move |record| this.upgrade().into_iter().for_each(|spots| spots.was_taken(&record))
+                move |taken| this.upgrade().into_iter().for_each(|spots| spots.was_taken(&taken))
             }),
             blobs: Arc::new(config.blobs),
             fence,
@@ -250,13 +250,18 @@ impl Inner {
         self.table.lock().get(id).cloned()
     }
 
-    /// Another host has released that Spot: nothing of it runs here any more.
-    fn was_taken(self: &Arc<Self>, record: &SpotRecord) {
-        let object = self.object(&record.id);
-        if let Some(object) = object.filter(|object| object.is_taken(record.generation)) {
-            tracing::warn!(target: "zlink::spot", event_id = "zlink.spot.taken", spot = %record.id, "another host has taken a Spot or Actor of this one");
+    /// Another host has released that: nothing of it runs here any more.
+    fn was_taken(self: &Arc<Self>, taken: &Taken) {
+        let (mut objects, upto) = match taken {
+            Taken::One(record) => (self.object(&record.id).into_iter().collect(), record.generation),
+            Taken::All(upto) => (self.table.lock().iter().cloned().collect::<Vec<_>>(), *upto),
+        };
+        // In the order in which they would be listed, whatever that of the table.
+        objects.sort_unstable_by(|one, other| other.id.cmp(&one.id));
+        for object in objects.into_iter().filter(|object| object.is_taken(upto)) {
+            tracing::warn!(target: "zlink::spot", event_id = "zlink.spot.taken", spot = %object.id, "another host has taken a Spot or Actor of this one");
             self.remove(&object);
-            let noun = record.id.space().noun();
+            let noun = object.id.space().noun();
             let text = format!("the {noun} was taken from its host, which could not prove that it lives");
             object.stop_with(Error::not_executed(ErrorKind::Unavailable, text));
         }

@@ -18,7 +18,7 @@ use crate::id::{
 };
 use crate::location::{
     self, AuthorityError, BootClock, CreationOutcome, HostLease, LeaseConfig, LocationStore, LocationTiming, OwnerId,
-    Removal, Reserving, Resolved, SpotRecord, SpotState, Terminal,
+    Removal, Reserving, Resolved, SpotRecord, SpotState, Taken, Terminal,
 };
 use crate::random::Random;
 
@@ -231,7 +231,11 @@ impl Owner {
         let taken = Arc::<Mutex<Vec<_>>>::default();
         let told = taken.clone();
         let lifecycle = Generation::drawn(&random);
-        let authority = location::Authority::new(lease.clone(), random, move |record| told.lock().push(Spot(record)));
+        let authority = location::Authority::new(lease.clone(), random, move |taken| {
+            if let Taken::One(record) = taken {
+                told.lock().push(Spot(*record));
+            }
+        });
         Ok(Self {
             lease,
             authority,

@@ -106,6 +106,14 @@ async fn a_link_that_is_lost_in_an_outage_is_made_again_only_after_it() {
     let port = s.mesh("shop").unwrap().endpoint().port().unwrap();
     s.shutdown().await.unwrap();
     selects(&c, &[]).await;
+    // Whoever listens there now is not dialled, however long that takes.
+    let listener = std::net::TcpListener::bind(("127.0.0.1", port)).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let (at, reads) = (line.clone(), line.counts().reads);
+    until("many looks in vain", move || at.counts().reads > reads + 12).await;
+    let dialled = listener.accept().map(|(_, from)| from).map_err(|none| none.kind());
+    assert_eq!(dialled, Err(std::io::ErrorKind::WouldBlock));
+    drop(listener);
     let clerk = Clerk::new("again");
     let again = node(store.clone(), "z", |mesh| {
         mesh.listen(format!("tcp://127.0.0.1:{port}"))

@@ -18,6 +18,7 @@ mod fenced;
 mod ids;
 mod model;
 mod queries;
+mod returned;
 
 /// A host on that store, in real time.
 async fn host_with(store: &Shared, number: u64, timing: LocationTiming) -> Arc<Owner> {

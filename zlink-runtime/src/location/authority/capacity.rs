@@ -1,6 +1,7 @@
 //! How many Spots and Actors a node has: what the counters in the store say, and what a batch makes of them. Pure.
 //!
-//! Only a node's own host writes its counters, so what it knows of them is what they are, until a conflict tells more.
+//! Only a node's own host writes its counters while it lives, so what it knows of them is what they are, until a conflict
+//! tells more.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
@@ -74,6 +75,11 @@ impl Counts {
         })
     }
 
+    /// Whether there is nothing to be counted.
+    fn is_none(self) -> bool {
+        self == Self::default()
+    }
+
     fn to_value(self, nonce: Nonce) -> Result<Bytes, ArgumentError> {
         let value = wire::Capacity {
             nonce: nonce.to_le_bytes().to_vec(),
@@ -142,8 +148,12 @@ impl Counters {
 
     /// That batch was applied.
     pub(super) fn applied(&mut self, tally: Tally, revision: Revision) {
-        let counters = tally.0.into_iter().map(|(key, counts)| (key, (revision, counts)));
-        self.0.extend(counters);
+        for (key, counts) in tally.0 {
+            match counts.is_none() {
+                true => self.0.remove(&key),
+                false => self.0.insert(key, (revision, counts)),
+            };
+        }
     }
 }
 
@@ -186,7 +196,11 @@ impl Tally {
                 Some((revision, _)) => Condition::Version(key.clone(), *revision),
                 None => Condition::Missing(key.clone()),
             });
-            mutations.push(Mutation::put(key.clone(), counts.to_value(nonce)?));
+            // A counter of nothing says no more than none, and nodes come and go.
+            mutations.push(match counts.is_none() {
+                true => Mutation::Delete(key.clone()),
+                false => Mutation::put(key.clone(), counts.to_value(nonce)?),
+            });
         }
         Ok(())
     }

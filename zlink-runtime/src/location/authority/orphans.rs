@@ -1,7 +1,7 @@
 //! Looks for what nobody will end any more: creations that dead hosts have left, their Entry Spots, and reservations of
 //! this host that nobody here holds. A page of the store at a time; when the next one is due, its user says.
 //!
-//! What is Ready stays as it is: only whoever is asked to may release that.
+//! What is Ready stays as it is: only whoever is asked to may release that. Of whoever owns nothing any more nothing stays.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -9,12 +9,13 @@ use super::change::Change;
 use super::query::scan;
 use super::reader::read;
 use super::record::SpotState;
+use super::remains::{self, Remains};
 use super::writer::Done;
 use super::{Authority, AuthorityError};
 use crate::id::{ObjectId, ObjectKind};
 use crate::limit::READ_KEYS;
 use crate::location::name::{OwnerId, WRITERS};
-use crate::location::{Batch, Condition, Cursor, Mutation, Revision, StoreError, within};
+use crate::location::{Cursor, Revision};
 
 /// How far the looking has come.
 #[derive(Debug, Default)]
@@ -107,32 +108,20 @@ impl Orphans {
         }
         self.place = next;
         if self.place.is_none() {
-            if is_dead && has_left(authority, owner, last).await? {
-                self.done.insert((owner, last));
+            let remains = match is_dead {
+                true => remains::remove(authority, owner, last).await?,
+                false => Remains::None,
+            };
+            match (remains, self.owners.front_mut()) {
+                (Remains::Some(revision), Some((_, last))) => {
+                    *last = revision;
+                    return Ok(false);
+                }
+                (Remains::Others, _) => drop(self.done.insert((owner, last))),
+                _ => {}
             }
             self.owners.pop_front();
         }
         Ok(self.owners.is_empty() && self.after.is_none())
     }
-}
-
-/// Whether a dead owner has left anything. One that has not is listed no more: the key goes that names its last batch, if it is still
-/// dead and has written nothing since. Should it come back, its next batch writes that key anew.
-async fn has_left(authority: &Authority, owner: OwnerId, last: Revision) -> Result<bool, AuthorityError> {
-    let shared = authority.shared();
-    let left = scan(&shared.lease, &owner.index_prefix(), 1, None).await?;
-    if !left.entries.is_empty() {
-        return Ok(true);
-    }
-    let own = shared.lease.condition().ok_or(AuthorityError::Closed)?;
-    let key = owner.writer_key();
-    let conditions = [
-        own,
-        Condition::Missing(owner.lease_key()),
-        Condition::Version(key.clone(), last),
-    ];
-    let batch = Batch::new(conditions, [Mutation::Delete(key)]).map_err(StoreError::from)?;
-    // A conflict means that the next look finds something else.
-    let _ = within(shared.timeout(), shared.lease.config().store.write(&batch)).await?;
-    Ok(false)
 }

@@ -337,7 +337,7 @@ pub(crate) struct Terminal {
 }
 
 /// The generation of what a batch with that revision reserved: both count from 1 to 2⁶³ − 1.
-fn generation_of(revision: Revision) -> ObjectGeneration {
+pub(super) fn generation_of(revision: Revision) -> ObjectGeneration {
     ObjectGeneration::new(revision.get()).unwrap_or_else(|| unreachable!("{revision} is a generation"))
 }
 

@@ -157,7 +157,7 @@ impl Owners {
         watch.read(begun, now, owners.iter().copied().zip(leases));
         for owner in &owners {
             let asked = all.entry(*owner).or_insert_with(|| Asked::new(now));
-            asked.read = Some(begun);
+            asked.read = asked.read.max(Some(begun));
             if let Some(admission) = &asked.admission {
                 admission.is_seen(watch.admission(owner, admission.generation));
             }

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -97,6 +98,8 @@ pub(super) struct Shared {
     queue: Mutex<Queue>,
     wake: Notify,
     room: Arc<Semaphore>,
+    /// Whether it may have written a batch.
+    has_written: AtomicBool,
 }
 
 #[derive(Default)]
@@ -113,7 +116,13 @@ impl Shared {
             queue: Mutex::default(),
             wake: Notify::new(),
             room: Arc::new(Semaphore::new(AUTHORITY_CHANGES)),
+            has_written: AtomicBool::new(false),
         }
+    }
+
+    /// Whether all that this host had was taken from it, and what it had left was removed, by what names its last batch.
+    pub(super) fn is_swept(&self, last: Option<&Stored>) -> bool {
+        self.has_written.load(Ordering::Acquire) && last.is_none_or(|last| *last.value == *SWEPT)
     }
 
     /// Hands a change in, and waits until it has ended. Whoever does not wait leaves a change behind that is made, is not,
@@ -160,6 +169,11 @@ impl Shared {
 
     fn store(&self) -> &dyn LocationStore {
         &*self.lease.config().store
+    }
+
+    /// A new one, for the values of one batch.
+    pub(super) fn nonce(&self) -> Nonce {
+        self.random.bits()
     }
 
     pub(super) fn timeout(&self) -> Duration {
@@ -351,7 +365,7 @@ impl Writer {
     fn attempt(&mut self, token: Token, lease: Revision) -> Option<Attempt> {
         let stamp = Stamp {
             token,
-            nonce: self.shared.random.bits(),
+            nonce: self.shared.nonce(),
             now: Instant::now(),
         };
         let most = self.waiting.len().min(self.size);
@@ -438,6 +452,7 @@ impl Writer {
 
     /// Writes, and repeats the same until it is known what came of it.
     async fn settle(&mut self, attempt: &Attempt) -> Settled {
+        self.shared.has_written.store(true, Ordering::Release);
         let mut unknown = false;
         loop {
             let writing = self.shared.store().write(&attempt.batch);
@@ -486,7 +501,7 @@ impl Writer {
             if let Some((token, lease)) = self.token() {
                 let stamp = Stamp {
                     token,
-                    nonce: self.shared.random.bits(),
+                    nonce: self.shared.nonce(),
                     now: Instant::now(),
                 };
                 tried.push(stamp.nonce);
@@ -591,6 +606,9 @@ impl Writer {
         }
     }
 }
+
+/// Stands where the last batch of a dead owner was named, once it owns nothing and what it has left is being removed.
+pub(super) const SWEPT: &[u8] = b"";
 
 /// Whether the last batch was the one with that nonce.
 fn is_named(last: &Stored, nonce: Nonce) -> bool {

@@ -23,7 +23,7 @@ use crate::location::losses::Counting;
 use super::LeaseValue;
 use super::own::{Found, OwnLease};
 use super::records::{Change, Foreign, Record, Records, Wanted, batched, keys_of};
-use super::taken::{self, Taken};
+use super::taken::{Reading, Returned, Taken};
 
 /// What a lease is taken with.
 #[derive(Clone, Debug)]
@@ -199,7 +199,7 @@ impl HostLease {
 
     /// Tells `hook` what was taken from this host, each time before owned work may start again. It must not wait, and may be
     /// told the same twice. Only the first hook counts.
-    pub(crate) fn when_taken(&self, hook: impl Fn(Vec<(Key, Stored)>) + Send + Sync + 'static) {
+    pub(crate) fn when_taken(&self, hook: impl Fn(Returned) + Send + Sync + 'static) {
         self.0.taken.tell(hook);
     }
 
@@ -300,8 +300,11 @@ struct Keeper {
     shared: Arc<Shared>,
     own: OwnLease,
     records: Records,
-    nonce: u64,
+    /// The nonces of this run, from that of no write to that of the last one.
+    nonces: (u64, u64),
     pending: Option<Attempt>,
+    /// Of what must be known before owned work starts again.
+    reading: Reading,
     /// When the next write is due.
     due: Instant,
     failing_since: Option<Instant>,
@@ -309,13 +312,15 @@ struct Keeper {
 
 impl Keeper {
     fn new(shared: Arc<Shared>) -> Self {
+        // Counted from a place of its own, so that a run with the same identity is told from this one.
+        let nonce = uuid::Uuid::new_v4().as_u64_pair().1;
         Self {
             own: OwnLease::new(shared.config.timing),
             shared,
             records: Records::default(),
-            // Counted from a place of its own, so that a run with the same identity is told from this one.
-            nonce: uuid::Uuid::new_v4().as_u64_pair().1,
+            nonces: (nonce, nonce),
             pending: None,
+            reading: Reading::default(),
             due: Instant::now(),
             failing_since: Some(Instant::now()),
         }
@@ -393,7 +398,7 @@ impl Keeper {
             Err(error) => Ok(Ended::Failed(error)),
         };
         let ended = match ended {
-            Ok(Ended::Applied) if self.own.is_closed() => self.confirm().await,
+            Ok(Ended::Applied) if self.own.is_closed() => self.confirm(begun).await,
             other => other,
         };
         let timing = self.timing();
@@ -423,47 +428,69 @@ impl Keeper {
         self.tell();
     }
 
-    /// Reads what this host keeps in the store. Only then may owned work start again.
-    async fn confirm(&mut self) -> Result<Ended, Foreign> {
-        let keys = self.records.keys();
-        match self.read(&keys).await {
-            Ok(found) => {
-                self.records.found(keys.into_iter().zip(found), &[])?;
-                if let Err(error) = self.learn_what_was_taken().await {
-                    return Ok(Ended::Failed(error));
-                }
-                self.own.confirmed(self.shared.config.clock.now());
-                Ok(Ended::Applied)
-            }
-            Err(error) => Ok(Ended::Failed(error)),
+    /// Reads what this host keeps in the store, and what was taken from it. Only then may owned work start again. Once the
+    /// next renewal is due, the rest waits for that.
+    async fn confirm(&mut self, begun: Instant) -> Result<Ended, Foreign> {
+        if !self.reading.records {
+            let own = self.records.keys();
+            let last = self.shared.config.owner.writer_key();
+            let keys: Vec<_> = own.iter().cloned().chain([last]).collect();
+            let mut found = match self.read(&keys).await {
+                Ok(found) => found,
+                Err(error) => return Ok(Ended::Failed(error)),
+            };
+            let last = found.pop().flatten();
+            self.records.found(own.into_iter().zip(found), &[])?;
+            self.reading.read(last);
         }
+        let hook = self.shared.taken.hook();
+        while let (false, Some(hook), Some(lease)) = (self.reading.ended, &hook, self.own.revision()) {
+            let config = &self.shared.config;
+            let limit = config.timing.renew_timeout;
+            match self.reading.step(&*config.store, config.owner, lease, limit).await {
+                Ok(returned) => returned.into_iter().for_each(|returned| hook(returned)),
+                Err(error) => return Ok(Ended::Failed(error)),
+            }
+            if begun.elapsed() >= self.timing().renew_interval {
+                break;
+            }
+        }
+        if self.reading.ended || hook.is_none() {
+            self.own.confirmed(self.shared.config.clock.now());
+        }
+        if !self.own.is_closed() {
+            self.reading = Reading::default();
+        }
+        Ok(Ended::Applied)
     }
 
-    async fn learn_what_was_taken(&self) -> Result<(), StoreError> {
-        let Some(hook) = self.shared.taken.hook() else {
-            return Ok(());
-        };
-        let config = &self.shared.config;
-        let prefix = config.owner.taken_prefix();
-        hook(taken::read(&*config.store, &prefix, self.timing().renew_timeout).await?);
-        Ok(())
+    fn next_nonce(&mut self) -> u64 {
+        let (_, last) = &mut self.nonces;
+        *last = last.wrapping_add(1);
+        *last
+    }
+
+    /// Whether a write of this run had that nonce.
+    fn is_own(&self, nonce: u64) -> bool {
+        let (before, last) = self.nonces;
+        (1..=last.wrapping_sub(before)).contains(&nonce.wrapping_sub(before))
     }
 
     /// The next write: the lease, and with it the records that have changed.
     fn attempt(&mut self, with_records: bool) -> Result<Attempt, StoreError> {
-        self.nonce = self.nonce.wrapping_add(1);
+        let nonce = self.next_nonce();
         let (mut changes, mut reaches) = (Vec::new(), None);
         if with_records {
             let wanted = self.shared.wanted.lock();
             let (some, all) = self.records.changes(&wanted);
             (changes, reaches) = (some, all.then_some(wanted.version));
         }
-        let (mut conditions, mut mutations) = batched(&changes, self.nonce);
+        let (mut conditions, mut mutations) = batched(&changes, nonce);
         let key = self.shared.config.owner.lease_key();
         let value = LeaseValue {
             generation: self.own.generation(),
             ttl: self.timing().lease_ttl,
-            nonce: self.nonce,
+            nonce,
         };
         let value = value
             .to_bytes()
@@ -472,7 +499,7 @@ impl Keeper {
         mutations.push(Mutation::put(key, value));
         Ok(Attempt {
             batch: Batch::new(conditions, mutations)?.urgent(),
-            nonce: self.nonce,
+            nonce,
             begun: None,
             changes,
             reaches,
@@ -514,6 +541,8 @@ impl Keeper {
                 if lease == Found::Foreign {
                     return Err(Foreign(config.owner.lease_key()));
                 }
+                // Others may have taken what was not taken when it was read.
+                self.reading = Reading::default();
                 self.records.found(found, &attempt.changes)?;
                 Ok(Ended::Conflict)
             }
@@ -550,7 +579,12 @@ impl Keeper {
             Ok(value) => {
                 let generation = value.generation.unwrap_or(stored.revision);
                 let same_write = value.nonce == nonce;
-                let same_run = self.own.generation().map_or(same_write, |own| own == generation);
+                // Its first write names no generation, and may land again after this host was counted out.
+                let is_first = value.generation.is_none() && self.is_own(value.nonce);
+                let same_run = self
+                    .own
+                    .generation()
+                    .map_or(same_write, |own| own == generation || is_first);
                 match (same_run, same_write) {
                     (true, true) => Found::Ours(stored.revision),
                     (true, false) => Found::Touched(stored.revision),
@@ -600,13 +634,13 @@ impl Keeper {
     }
 
     fn removal(&mut self) -> Result<Attempt, StoreError> {
-        self.nonce = self.nonce.wrapping_add(1);
+        let nonce = self.next_nonce();
         let key = self.shared.config.owner.lease_key();
-        let mut mutations = self.records.removal(self.nonce);
+        let mut mutations = self.records.removal(nonce);
         mutations.push(Mutation::Delete(key.clone()));
         Ok(Attempt {
             batch: Batch::new([self.own.condition(key)], mutations)?.urgent(),
-            nonce: self.nonce,
+            nonce,
             begun: None,
             changes: Vec::new(),
             reaches: None,

@@ -58,10 +58,17 @@ pub(crate) enum Standing {
 #[derive(Debug)]
 pub(crate) struct LeaseWatch {
     timing: LocationTiming,
-    leases: HashMap<OwnerId, Option<Seen>>,
+    leases: HashMap<OwnerId, Looked>,
     /// Since when every read has succeeded, none long after the one before.
     readable_since: Option<BootTime>,
     last_read: BootTime,
+}
+
+/// The last read of a lease.
+#[derive(Debug)]
+struct Looked {
+    begun: BootTime,
+    seen: Option<Seen>,
 }
 
 #[derive(Debug)]
@@ -95,7 +102,8 @@ impl LeaseWatch {
         self.leases.retain(|owner, _| wanted(owner));
     }
 
-    /// A read of leases was begun at `begun` and answered at `now`. Owners that are not in `read` stay as they are.
+    /// A read of leases was begun at `begun` and answered at `now`. Owners that are not in `read` stay as they are, and those
+    /// of which a read that was begun later was answered before.
     pub(crate) fn read(
         &mut self,
         begun: BootTime,
@@ -111,22 +119,22 @@ impl LeaseWatch {
             .readable_since
             .map_or(Duration::ZERO, |since| begun.saturating_sub(since));
         for (owner, lease) in read {
-            let Some(lease) = lease else {
-                self.leases.insert(owner, None);
+            let looked = self.leases.entry(owner).or_insert(Looked { begun, seen: None });
+            if looked.begun > begun {
                 continue;
-            };
-            match self.leases.get_mut(&owner) {
-                Some(Some(seen)) if seen.lease.revision == lease.revision => {
+            }
+            looked.begun = begun;
+            match (&mut looked.seen, lease) {
+                (Some(seen), Some(lease)) if seen.lease.revision == lease.revision => {
                     let limit = lease.ttl.saturating_add(self.timing.fencing_margin);
                     seen.dead |= begun.saturating_sub(seen.since) >= limit && readable >= patience;
                 }
-                _ => {
-                    let seen = Seen {
+                (seen, lease) => {
+                    *seen = lease.map(|lease| Seen {
                         lease,
                         since: now,
                         dead: false,
-                    };
-                    self.leases.insert(owner, Some(seen));
+                    });
                 }
             }
         }
@@ -135,14 +143,14 @@ impl LeaseWatch {
     /// Until when that run of a host may begin work that it owns, by what was read of its lease: the host renewed it before
     /// that was read first. `None` where it is not alive, or nothing was read.
     pub(crate) fn admission(&self, owner: &OwnerId, generation: Revision) -> Option<BootTime> {
-        let seen = self.leases.get(owner)?.as_ref()?;
+        let seen = self.leases.get(owner)?.seen.as_ref()?;
         let usable = seen.lease.ttl.saturating_sub(self.timing.fencing_margin);
         (!seen.dead && seen.lease.generation == generation).then(|| seen.since.saturating_add(usable))
     }
 
     /// How that host stands, by all that was read; `None` where nothing was.
     pub(crate) fn standing(&self, owner: &OwnerId) -> Option<Standing> {
-        Some(match self.leases.get(owner)? {
+        Some(match &self.leases.get(owner)?.seen {
             None => Standing::Gone,
             Some(seen) if seen.dead => Standing::Dead(seen.lease.revision),
             Some(seen) => Standing::Alive {
@@ -223,6 +231,31 @@ mod tests {
         assert_eq!(watch.admission(&OWNER, lease(9).revision), None, "another run is meant");
         watch.read(at(7_000), at(7_005), [(OWNER, None)]);
         assert_eq!(watch.admission(&OWNER, run), None, "it has no lease");
+    }
+
+    /// Of two reads that are under way at once the one that was begun later says more, in whatever order they are answered.
+    ///
+    /// REQ: LS-036, RT-004
+    #[test]
+    fn an_answer_that_comes_late_tells_nothing_new() {
+        let (mut watch, run) = (LeaseWatch::new(LocationTiming::default()), lease(4).generation);
+        watch.read(at(100), at(105), [(OWNER, Some(lease(4)))]);
+        watch.read(at(10_000), at(10_100), [(OWNER, Some(lease(9)))]);
+        let until = watch.admission(&OWNER, run);
+        assert_eq!(until, Some(at(20_100)));
+        for late in [Some(lease(4)), None] {
+            watch.read(at(9_900), at(12_900), [(OWNER, late)]);
+            assert_eq!(watch.admission(&OWNER, run), until);
+        }
+        for second in 13..=30 {
+            watch.read(at(second * 1000), at(second * 1000), [(OWNER, Some(lease(9)))]);
+            assert_eq!(watch.admission(&OWNER, run), until);
+        }
+        assert!(!is_dead(&watch));
+        watch.read(at(30_100), at(30_100), [(OWNER, Some(lease(9)))]);
+        assert!(is_dead(&watch), "it has stood since it was seen first");
+        watch.read(at(12_000), at(31_000), [(OWNER, Some(lease(4)))]);
+        assert!(is_dead(&watch));
     }
 
     /// REQ: LS-036, LS-105

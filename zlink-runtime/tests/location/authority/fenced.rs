@@ -300,3 +300,58 @@ async fn a_store_that_fails_is_no_absence_and_no_leave_to_go_on() {
         );
     }
 }
+
+/// Of a lease that cannot be read nobody says that it is there, nor that it is not.
+///
+/// REQ: LS-102, RT-006
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_cannot_be_read_is_neither_alive_nor_dead() {
+    for provider in PROVIDERS {
+        let (far, faults) = (Far::new(provider), Faults::new(2));
+        let (owner, other) = (
+            troubled(&far, &Faults::new(1), 1).await,
+            troubled(&far, &faults, 2).await,
+        );
+        let spot = made(&owner, "a", 1).await;
+        for fault in [Fault::Error, Fault::LostAnswer] {
+            // The record can be read, the lease of whoever owns it cannot.
+            faults.next(Operation::Read, None);
+            faults.next(Operation::Read, fault);
+            let seen = other.resolve(&id("a")).await;
+            assert!(matches!(seen, Seen::Failed(_)), "{provider:?}: {seen:?}");
+        }
+        assert!(matches!(other.resolve(&id("a")).await, Seen::Ready(seen) if seen == spot));
+    }
+}
+
+/// The first write of a lease, whose answer was lost and which was repeated, arrives once its host was counted out: that host
+/// knows it for its own.
+///
+/// REQ: LS-022, LS-100
+#[tokio::test(start_paused = true)]
+async fn a_first_write_that_lands_late_is_of_no_other_run() {
+    for provider in PROVIDERS {
+        let (far, faults) = (Far::new(provider), Faults::new(1));
+        faults.next(Operation::Write, Fault::LateWrite(Duration::from_secs(40)));
+        let owner = troubled(&far, &faults, 1).await;
+        let other = troubled(&far, &Faults::new(2), 2).await;
+        let (taken, kept) = (made(&owner, "taken", 1).await, made(&owner, "kept", 2).await);
+        faults.cut();
+        assert!(matches!(other.release(&taken.reference()).await, Seen::Removed));
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        faults.heal();
+        let began = tokio::time::Instant::now();
+        while !owner.admits() {
+            assert!(
+                began.elapsed() < Duration::from_secs(10),
+                "{provider:?}: it never goes on"
+            );
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert_eq!(owner.taken().len(), 1, "{provider:?}");
+        // Others look at its lease once a second.
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        assert!(matches!(other.resolve(&id("kept")).await, Seen::Ready(seen) if seen == kept));
+        assert!(matches!(owner.delete(&kept).await, Seen::Removed));
+    }
+}

@@ -117,6 +117,11 @@ async fn a_page_that_fails_shows_nothing() {
             made(&owner, Ask::new(&id(&format!("{number}")), number)).await;
         }
         let query = SpotQuery::new(SpotKind::User).page_size(20);
+        // What there is can be listed, whether its owner lives cannot be known.
+        faults.every(Operation::Read, Fault::Error);
+        let failed = host.list_spots(&query, None).await.unwrap_err();
+        assert_eq!(failed.kind(), Some(ErrorKind::Unavailable));
+        faults.heal();
         let first = host.list_spots(&query, None).await.unwrap();
         faults.next(Operation::Scan, Fault::Error);
         let failed = host.list_spots(&query, first.next.as_ref()).await.unwrap_err();

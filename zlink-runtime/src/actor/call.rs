@@ -132,8 +132,9 @@ creating! {
     /// Creates an Actor, or gets the one that is there. The request has at most 1 MiB, encoded, and its answer 64 KiB.
     ///
     /// # Errors
-    /// `AlreadyExists`, `TypeMismatch` where the ID is of another type, `NotFound` where no node has a factory for the type,
-    /// `CapacityExceeded` where none has room, `InternalFailure` where the factory or the admission fails, `Unavailable`,
+    /// `AlreadyExists`, `TypeMismatch` where the ID is of another type, also of one whose host is dead, `NotFound` where no node
+    /// has a factory for the type, `CapacityExceeded` where none has room, `InternalFailure` where the factory or the admission
+    /// fails, or its answer is too long, `Unavailable`,
     /// `DeadlineExceeded`. `InvalidOperation` where an option is set twice.
     CreateActorCall => ActorCreated
 }

@@ -13,7 +13,7 @@ use crate::clock;
 use crate::error::{CallError, Error, ErrorKind, Execution};
 use crate::id::{MeshName, ObjectGeneration, ObjectId, ObjectKind, ObjectRef, Rid, Space, SpotType};
 use crate::limit::CREATE_BYTES;
-use crate::location::{Ended, OperationId, Removal, Resolved, SpotRecord};
+use crate::location::{Ended, OperationId, Removal, Resolved, SpotRecord, SpotState};
 use crate::wire::{self, RecordKind, SpotOutcome};
 
 use super::find::{check_new, failed, unavailable};
@@ -166,7 +166,7 @@ impl Asking {
             }
             Resolved::Unavailable(record) => {
                 self.check_type(&record, is_managed)?;
-                let ready = record.state == crate::location::SpotState::Ready;
+                let ready = record.state == SpotState::Ready;
                 Ok(ready.then(|| record.reference()))
             }
             Resolved::Creating(_) | Resolved::Missing => Ok(None),
@@ -228,6 +228,10 @@ impl Asking {
                 }
                 Resolved::Creating(record) => self.check(&record)?,
                 Resolved::Unavailable(record) => {
+                    // What was there keeps its type, as it keeps its authority; what was not made yet has neither.
+                    if record.state == SpotState::Ready {
+                        self.check(&record)?;
+                    }
                     // Its owner is dead, or fenced off: proved dead, its ID is free.
                     match self.spots.release(&record.reference()).await {
                         Ok(Removal::OwnerAlive) => return Err(tried.told(unavailable(&record))),

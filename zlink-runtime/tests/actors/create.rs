@@ -18,7 +18,7 @@ fn kind(error: &CallError) -> ErrorKind {
 
 /// While it is made it is neither found nor messaged; then it is there, in its Entry Spot, with its context.
 ///
-/// REQ: AC-065, AC-066, AC-109
+/// REQ: AC-065, AC-066, AC-100, AC-109
 #[tokio::test(start_paused = true)]
 async fn an_actor_is_there_once_its_entry_spot_has_admitted_it() -> Tested {
     for place in EVERYWHERE {

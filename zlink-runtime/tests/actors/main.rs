@@ -10,6 +10,8 @@
 
 #[path = "../spots/arena.rs"]
 mod arena;
+#[path = "../simulation/dice.rs"]
+mod dice;
 #[path = "../spots/far.rs"]
 #[allow(dead_code, reason = "other tests look on")]
 mod far;
@@ -29,8 +31,12 @@ mod store;
 #[allow(dead_code, reason = "for the server")]
 mod wait;
 
+mod again;
 mod create;
+mod ends;
 mod life;
 mod messages;
 mod players;
+mod routes;
 mod start;
+mod storm;

@@ -6,7 +6,7 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use lobby::plaza::{self, Announcement, Basket, Checkout, Item, Line, Look, OpenRoom};
+use lobby::plaza::{self, Announcement, Basket, Checkout, Greet, Item, Line, Look, OpenRoom};
 use zlink_runtime::SpotCreated;
 use zlink_runtime::location::MemoryStore;
 use zlink_runtime::prelude::*;
@@ -16,6 +16,8 @@ const ROOMS: [&str; 6] = ["chess", "cooking", "gardens", "jazz", "sailing", "tea
 /// What was promised, and how much of it was kept.
 #[derive(Default)]
 struct Kept {
+    lobbies: usize,
+    greeted: usize,
     rooms: usize,
     made_once: usize,
     heard_once: usize,
@@ -25,7 +27,10 @@ struct Kept {
 
 impl Kept {
     fn is_all(&self) -> bool {
-        self.made_once == self.rooms && self.heard_once == self.rooms && self.emptied == self.carts
+        self.greeted == self.lobbies
+            && self.made_once == self.rooms
+            && self.heard_once == self.rooms
+            && self.emptied == self.carts
     }
 }
 
@@ -33,9 +38,9 @@ impl fmt::Display for Kept {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "of {} rooms {} were made once, kept what was said and are found from everywhere, and {} heard the announcement \
+            "of {} lobbies {} greeted their guest; of {} rooms {} were made once, kept what was said and are found from everywhere, and {} heard the announcement \
              once; of {} carts {} had all their items and went with the checkout",
-            self.rooms, self.made_once, self.heard_once, self.carts, self.emptied
+            self.lobbies, self.greeted, self.rooms, self.made_once, self.heard_once, self.carts, self.emptied
         )
     }
 }
@@ -73,8 +78,18 @@ async fn plaza(names: &[&str], kept: &mut Kept) -> Result<(), Box<dyn Error>> {
         .mesh("plaza")?
         .ready(lobby::NEWS, names.len(), Duration::from_secs(10))
         .await?; // all of them are found
-    let rooms = plaza::room_spots(&guest);
 
+    println!("-- a greeting in the lobby of each node");
+    let lobbies = guest.mesh("plaza")?.entry_spots();
+    kept.lobbies += names.len();
+    for (node, lobby) in &lobbies {
+        let guest_is = Greet { guest: "Ada".into() };
+        let greeting = plaza::lobby_spots(&guest).of(lobby).greet(guest_is).await?;
+        println!("{:8} {}", short(&node.to_string()), greeting.text);
+        kept.greeted += usize::from(greeting.text == "Welcome, Ada! You are guest 1 here.");
+    }
+
+    let rooms = plaza::room_spots(&guest);
     println!("-- six rooms, opened by name");
     let mut made = BTreeSet::new();
     for topic in ROOMS {

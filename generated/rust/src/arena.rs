@@ -214,7 +214,7 @@ pub type LobbyTurn<'t> = rt::SpotTurn<'t, rt::EntrySpot>;
 pub trait LobbySpot: rt::Sized + rt::Send + 'static {
     /// What the Actors `player` are that its host registers.
     type Player: PlayerActor;
-    /// Makes the one of a host, at its start.
+    /// Makes the one of a node, at its start, and anew where another host has taken it.
     fn start(context: LobbyContext)
     -> impl rt::Future<Output = rt::Result<Self, rt::HandlerError>> + rt::Send;
     /// Finishes what making it began. No message comes before.

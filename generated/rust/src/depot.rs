@@ -108,7 +108,7 @@ pub trait YardSpot: rt::Sized + rt::Send + 'static {
     type Courier: CourierActor;
     /// What the Actors `inspector` are that its host registers.
     type Inspector: InspectorActor;
-    /// Makes the one of a host, at its start.
+    /// Makes the one of a node, at its start, and anew where another host has taken it.
     fn start(context: YardContext)
     -> impl rt::Future<Output = rt::Result<Self, rt::HandlerError>> + rt::Send;
     /// Finishes what making it began. No message comes before.

@@ -5162,7 +5162,7 @@ pub trait TypeSpot: rt::Sized + rt::Send + 'static {
     type FooBar: FooBarActor;
     /// What the Actors `on_create` are that its host registers.
     type OnCreate: OnCreateActor;
-    /// Makes the one of a host, at its start.
+    /// Makes the one of a node, at its start, and anew where another host has taken it.
     fn start(context: TypeContext)
     -> impl rt::Future<Output = rt::Result<Self, rt::HandlerError>> + rt::Send;
     /// Finishes what making it began. No message comes before.

@@ -1,8 +1,10 @@
 //! What can be changed and asked while a host runs: weights, intents, endpoints.
 
+use std::collections::BTreeMap;
+
 use crate::clock;
 use crate::error::ConfigError;
-use crate::id::{ChannelName, Rid};
+use crate::id::{ChannelName, Rid, SpotId};
 use crate::limit::MAX_WEIGHT;
 use crate::mesh::{Links, PeerState};
 use crate::transport::Endpoint;
@@ -152,6 +154,36 @@ impl MeshNode<'_> {
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
         &self.mesh.endpoint
+    }
+
+    /// The ID of the node's own Entry Spot, the same for the life of the node; `None` where it has none.
+    #[must_use]
+    pub fn entry_spot(&self) -> Option<SpotId> {
+        self.mesh.links.local().objects.entry
+    }
+
+    /// The Entry Spots that can be called from here, by their nodes: that of this node, and those of the nodes that it is
+    /// linked with and that do not drain. What a node is told of others it says of its links; what the Location Store knows,
+    /// types included, is shown by [`Host::list_spots`].
+    ///
+    /// # Examples
+    /// With a schema `plaza` that has an Entry Spot `lobby`, `plaza::lobby_spots(&host).of(entry)` is a client of each:
+    /// ```
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use zlink_runtime::prelude::*;
+    ///
+    /// let host = Host::builder().mesh("plaza", |mesh| mesh.listen("tcp://127.0.0.1:0")).start().await?;
+    /// for (node, entry) in host.mesh("plaza")?.entry_spots() {
+    ///     println!("guests of {node} arrive in {entry}");
+    /// }
+    /// host.shutdown().await?;
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+    /// ```
+    #[must_use]
+    pub fn entry_spots(&self) -> BTreeMap<Rid, SpotId> {
+        self.mesh.links.entries()
     }
 
     /// Changes the weight of a Server membership for all later selections, here and at every peer. Links, accepted work

@@ -50,7 +50,8 @@ impl Default for ObjectServerBuilder {
 }
 
 impl ObjectServerBuilder {
-    /// Gives the node its Entry Spot: `<spot>_spot::<S>()` of a schema. At most one.
+    /// Gives the node its Entry Spot: `<spot>_spot::<S>()` of a schema. At most one. Of the Actors that it decides about, the
+    /// node has those that [`actor`](Self::actor) registers; it may have none, and its Entry Spot be there for messages alone.
     pub fn entry(mut self, factory: SpotFactory) -> Self {
         self.entries.push(factory);
         self

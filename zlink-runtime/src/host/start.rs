@@ -190,6 +190,8 @@ pub(super) async fn start(builder: HostBuilder) -> Result<Host, StartError> {
         ground.mistakes.extend(location.publish(published).await.err());
     }
     if !ground.mistakes.is_empty() {
+        // Nothing is made from here on.
+        ground.outbound.set_state(HostState::Draining);
         if let Some(spots) = &spots {
             spots.close(clock::now() + FAILED_RELEASE).await;
         }

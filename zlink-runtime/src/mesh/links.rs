@@ -263,6 +263,13 @@ impl Links {
         });
     }
 
+    /// The Entry Spots of this node, and of those that it is linked with and that take new work.
+    pub(crate) fn entries(&self) -> BTreeMap<Rid, SpotId> {
+        let local = self.0.local();
+        let own = local.objects.entry.map(|entry| (local.rid, entry));
+        self.0.table.lock().entries().chain(own).collect()
+    }
+
     /// What this side says of itself.
     pub(crate) fn local(&self) -> NodeInfo {
         self.0.local()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use crate::id::{Generation, LinkId, Rid};
+use crate::id::{Generation, LinkId, Rid, SpotId};
 use crate::wire::{RejectReason, Update};
 
 use crate::limit::{LOST_PEERS, MAX_WEIGHT};
@@ -278,6 +278,15 @@ impl Table {
             objects: entry.info.objects.clone(),
         })
         .collect()
+    }
+
+    /// The Entry Spots of the linked peers that take new work.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (Rid, SpotId)> {
+        let able = self
+            .peers
+            .values()
+            .filter(|entry| entry.ready.is_some() && !entry.info.is_draining());
+        able.filter_map(|entry| Some((entry.info.rid.clone(), entry.info.objects.entry.clone()?)))
     }
 
     /// The peers as selection sees them.

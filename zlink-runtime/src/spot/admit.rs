@@ -7,8 +7,10 @@ use std::any::{Any, TypeId};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::time::Instant;
 
 use crate::error::{Error, ErrorKind, HandlerError};
 use crate::execution::{Ended, Scope, StateTurn, States, YieldTurn};
@@ -67,11 +69,18 @@ pub(super) struct Admitting {
     actor: Staging,
     request: Vec<u8>,
     answer: oneshot::Sender<Answer>,
+    /// Whether it is decided about, or given up: whichever came first.
+    begun: Arc<AtomicBool>,
+    /// Its place in the lane.
+    room: OwnedSemaphorePermit,
 }
 
 impl Admitting {
-    /// The turn that decides. `None` where the Spot has no state any more.
+    /// The turn that decides. `None` where nobody waits for that any more, or the Spot has no state.
     pub(super) fn start(self, core: TurnCore, scope: Scope) -> Option<StateTurn> {
+        if self.answer.is_closed() || self.begun.swap(true, Ordering::AcqRel) {
+            return None;
+        }
         let by = self.by.clone();
         by.start(core, scope, self)
     }
@@ -109,10 +118,12 @@ where
             mut actor,
             request,
             answer,
+            room,
             ..
         } = admitting;
         let call = self.0;
         let work = async move |turn: &mut YieldTurn<'_, S>, core: &TurnCore| {
+            let _room = room;
             let decided = match (Q::from_bytes(&request), lent::<A>(&mut actor)) {
                 (Ok(request), Some(lent)) => {
                     turn.hold().await;
@@ -172,7 +183,7 @@ where
     Fut: Future<Output = Result<A, HandlerError>> + Send + 'static,
     C: for<'a> Fn(&'a A) -> &'a ObjectContext<Actor> + Copy + Send + Sync + 'static,
 {
-    let begin = move |object: Arc<Object>, request: Vec<u8>| -> Begun<A> {
+    let begin = move |object: Arc<Object>, request: Vec<u8>, deadline: Option<Instant>| -> Begun<A> {
         Box::pin(async move {
             let made = create(ObjectContext::new(object.clone())).await;
             let mut state = Staging::new(Box::new(made.map_err(MakeError::Failed)?));
@@ -180,15 +191,21 @@ where
                 let text = "the Actor shows another context than it was given";
                 return Err(MakeError::Failed(HandlerError::new(text)));
             }
-            let (admitted, reply) = admit(&object, state, request).await?;
+            let (admitted, reply) = admit(&object, state, request, deadline).await?;
             Ok((admitted.and_then(given_back), reply))
         })
     };
     SpotFactoryBuilder::new(stable_type, Box::new(begin))
 }
 
-/// Asks the Spot that an Actor is to begin in.
-fn admit(actor: &Arc<Object>, state: Staging, request: Vec<u8>) -> BoxFuture<'static, Answer> {
+/// Asks the Spot that an Actor is to begin in. Who asked for the Actor gives up at `deadline`: what the Spot has not begun
+/// to decide about until then, it never does, so that nothing waits for ever behind one that it does not come to an end with.
+fn admit(
+    actor: &Arc<Object>,
+    state: Staging,
+    request: Vec<u8>,
+    deadline: Option<Instant>,
+) -> BoxFuture<'static, Answer> {
     let actor = actor.clone();
     Box::pin(async move {
         let refused = |kind, text: &str| MakeError::Refused(Error::not_executed(kind, text));
@@ -201,25 +218,48 @@ fn admit(actor: &Arc<Object>, state: Staging, request: Vec<u8>) -> BoxFuture<'st
             let text = "the Entry Spot of the node decides about no Actors of the type";
             return Err(refused(ErrorKind::NotFound, text));
         };
-        let _room = actor.home.lobby.room().await;
-        let (answer, decided) = oneshot::channel();
+        let late = || {
+            let text = "the Entry Spot did not come to decide about the Actor before the deadline";
+            Err(refused(ErrorKind::DeadlineExceeded, text))
+        };
+        let Some(Some(room)) = before(deadline, actor.home.lobby.room()).await else {
+            return late();
+        };
+        let (answer, mut decided) = oneshot::channel();
+        let begun = Arc::new(AtomicBool::new(false));
         let admitting = Admitting {
             by,
             actor: state,
             request,
             answer,
+            begun: begun.clone(),
+            room,
         };
         let job = SpotJob::new(spot.clone(), Work::Admit(Box::new(admitting)));
         if let Err(rejected) = spot.lane().admit_lifecycle(job) {
             return Err(refused(rejected.kind, "the Entry Spot takes no new Actors now"));
         }
-        decided.await.unwrap_or_else(|_| {
+        let decided = match before(deadline, &mut decided).await {
+            Some(decided) => decided,
+            // What it decides about already, it decides.
+            None if begun.swap(true, Ordering::AcqRel) => decided.await,
+            None => return late(),
+        };
+        decided.unwrap_or_else(|_| {
             Err(match spot.phase() {
                 super::object::Phase::Ready => MakeError::Failed(HandlerError::new("the admission panicked")),
                 _ => refused(ErrorKind::ShuttingDown, "the Entry Spot ends"),
             })
         })
     })
+}
+
+/// What comes of `work` before `deadline`.
+async fn before<T>(deadline: Option<Instant>, work: impl Future<Output = T>) -> Option<T> {
+    match deadline {
+        Some(deadline) => tokio::time::timeout_at(deadline, work).await.ok(),
+        None => Some(work.await),
+    }
 }
 
 impl fmt::Debug for Admitting {

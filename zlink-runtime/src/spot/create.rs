@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use crate::channel::control;
 use crate::clock;
 use crate::error::{CallError, Error, ErrorKind, Execution};
+use crate::execution::may_wait_for;
 use crate::id::{MeshName, ObjectGeneration, ObjectId, ObjectKind, ObjectRef, Rid, Space, SpotType};
 use crate::limit::CREATE_BYTES;
 use crate::location::{Ended, OperationId, Removal, Resolved, SpotRecord, SpotState};
@@ -226,7 +227,10 @@ impl Asking {
                         return Ok(Creation::Existing(record.reference()));
                     }
                 }
-                Resolved::Creating(record) => self.check(&record)?,
+                Resolved::Creating(record) => {
+                    self.check(&record)?;
+                    self.may_wait_for(&home, &record.node)?;
+                }
                 Resolved::Unavailable(record) => {
                     // What was there keeps its type, as it keeps its authority; what was not made yet has neither.
                     if record.state == SpotState::Ready {
@@ -278,6 +282,12 @@ impl Asking {
             Err(_) if tried.lost.as_ref().is_some_and(|node| home.links.expects(node)) => return Ok(Asked::Later),
             Err(error) => return Err(tried.last.take().unwrap_or_else(|| error.into())),
         };
+        if let Err(error) = self.may_wait_for(home, &place.rid) {
+            // Another node may have it.
+            tried.refused_by.push(place.rid);
+            tried.last.get_or_insert(error.into());
+            return Ok(Asked::Elsewhere);
+        }
         let question = wire::SpotCreate {
             id: id.as_str().to_owned(),
             stable_type: self.stable_type.as_str().to_owned(),
@@ -311,6 +321,20 @@ impl Asking {
             }
             Err(error) => Err(never_admitted(error)),
         }
+    }
+
+    /// Whether the turn that asks may wait until that node has made it: an Actor is made in a turn of its Entry Spot.
+    fn may_wait_for(&self, home: &Home, node: &Rid) -> Result<(), Error> {
+        let entry = match self.kind {
+            ObjectKind::Actor if *node == home.rid => home.lobby.get(),
+            _ => None,
+        };
+        entry.map_or(Ok(()), |entry| {
+            may_wait_for(entry.lane()).map_err(|error| {
+                let text = "an Entry Spot would wait for itself: it decides about every new Actor of its node, after this turn";
+                Error::not_executed(error.kind(), text)
+            })
+        })
     }
 
     /// How the operation ended, if that is known.

@@ -84,8 +84,13 @@ pub(super) trait Life: Send + Sync {
     /// The type of the state.
     fn makes(&self) -> TypeId;
 
-    /// Makes it and initialises it.
-    fn make(&self, object: Arc<Object>, request: Vec<u8>) -> BoxFuture<'static, Result<Made, MakeError>>;
+    /// Makes it and initialises it, for somebody who gives up at `deadline`.
+    fn make(
+        &self,
+        object: Arc<Object>,
+        request: Vec<u8>,
+        deadline: Option<Instant>,
+    ) -> BoxFuture<'static, Result<Made, MakeError>>;
 
     /// Runs `on_closing` and drops it. What it had is gone with the future.
     fn close(
@@ -121,7 +126,7 @@ pub(super) enum MakeError {
 }
 
 pub(super) type Begun<S> = BoxFuture<'static, Result<(Option<S>, Vec<u8>), MakeError>>;
-pub(super) type Begin<S> = Box<dyn Fn(Arc<Object>, Vec<u8>) -> Begun<S> + Send + Sync>;
+pub(super) type Begin<S> = Box<dyn Fn(Arc<Object>, Vec<u8>, Option<Instant>) -> Begun<S> + Send + Sync>;
 type Initialize<S, K> =
     Arc<dyn for<'a> Fn(&'a mut S, &'a mut ObjectTurn<'a, K>) -> BoxFuture<'a, Result<(), HandlerError>> + Send + Sync>;
 type Closing<S, K> = Arc<
@@ -146,8 +151,13 @@ impl<S: Send + 'static, K: OfKind> Life for TypedLife<S, K> {
         TypeId::of::<S>()
     }
 
-    fn make(&self, object: Arc<Object>, request: Vec<u8>) -> BoxFuture<'static, Result<Made, MakeError>> {
-        let begun = (self.begin)(object.clone(), request);
+    fn make(
+        &self,
+        object: Arc<Object>,
+        request: Vec<u8>,
+        deadline: Option<Instant>,
+    ) -> BoxFuture<'static, Result<Made, MakeError>> {
+        let begun = (self.begin)(object.clone(), request, deadline);
         let initialize = self.initialize.clone();
         Box::pin(async move {
             let (state, reply) = begun.await?;
@@ -264,7 +274,7 @@ impl SpotFactory {
         F: Fn(ObjectContext<UserSpot>, Q) -> Fut + Copy + Send + Sync + 'static,
         Fut: Future<Output = Result<Created<S, R>, HandlerError>> + Send + 'static,
     {
-        let begin = move |object: Arc<Object>, request: Vec<u8>| -> Begun<S> {
+        let begin = move |object: Arc<Object>, request: Vec<u8>, _: Option<Instant>| -> Begun<S> {
             Box::pin(async move {
                 let request = Q::from_bytes(&request).map_err(|error| MakeError::Request(error.to_string()))?;
                 let created = create(ObjectContext::new(object), request).await;
@@ -307,7 +317,7 @@ where
     F: Fn(ObjectContext<K>) -> Fut + Copy + Send + Sync + 'static,
     Fut: Future<Output = Result<S, HandlerError>> + Send + 'static,
 {
-    Box::new(move |object, _| {
+    Box::new(move |object, _, _| {
         let made = make(ObjectContext::new(object));
         Box::pin(async move { Ok((Some(made.await.map_err(MakeError::Failed)?), Vec::new())) })
     })

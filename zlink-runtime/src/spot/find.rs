@@ -250,17 +250,24 @@ impl Inner {
             }
         }
         let (mesh, noun) = (home.mesh.as_str(), kind.space().noun());
-        let (kind, text) = if known && !self.fence.is_open() {
+        let (error, text) = if known && !self.fence.is_open() {
             let text = format!("this host cannot prove that it lives now, and no other takes new {noun}s of the type");
             (ErrorKind::Unavailable, text)
         } else if known {
             let text = format!("no node of mesh {mesh:?} takes new {noun}s of the type {stable_type} now");
             (ErrorKind::CapacityExceeded, text)
         } else {
-            let text = format!("no linked node of mesh {mesh:?} has a factory for the type {stable_type}");
+            let registers = match kind {
+                ObjectKind::Actor => "actor",
+                ObjectKind::Entry | ObjectKind::User | ObjectKind::Instance => "spot",
+            };
+            let text = format!(
+                "no linked node of mesh {mesh:?} has a factory for {noun}s of the type {stable_type}; {registers}(…) of its \
+                 object_server registers one"
+            );
             (ErrorKind::NotFound, text)
         };
-        Err(Error::not_executed(kind, text))
+        Err(Error::not_executed(error, text))
     }
 
     /// Takes away what a dead host has. Its node gets no new Spots from here on: the list of nodes shows its death a moment

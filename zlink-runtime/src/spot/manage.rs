@@ -1,4 +1,4 @@
-//! How Spots and Actors of this host begin: created, activated, started with their node.
+//! How Spots and Actors of this host begin: created, activated, started with their node (`entry.rs`).
 //!
 //! A Spot that is made holds its gate meanwhile, so that what may wait for it waits in its queue, in order. It must not
 //! know who asked, nor what a Spot does.
@@ -14,7 +14,7 @@ use crate::channel::{ReplyTo, deadline};
 use crate::clock;
 use crate::error::{Error, ErrorKind};
 use crate::execution::guarded;
-use crate::id::{Generation, MeshName, ObjectGeneration, ObjectId, ObjectKind, Rid, Space, SpotId, SpotType};
+use crate::id::{Generation, MeshName, ObjectGeneration, ObjectKind, Rid, Space, SpotType};
 use crate::limit::INBOX_BYTES;
 use crate::location::{
     CreationOutcome, Ended, Limits, OperationId, Reservation, Reserve, Reserving, SpotRecord, Terminal,
@@ -28,7 +28,7 @@ use super::factory::{Made, MakeError};
 use super::find::{check_new, failed};
 use super::job::SpotJob;
 use super::object::{Object, Phase, let_go};
-use super::spots::{Home, Inner, Spots};
+use super::spots::{Home, Inner};
 use super::value::CloseReason;
 
 /// What a Spot is made by.
@@ -118,7 +118,8 @@ impl Inner {
             ObjectKind::User | ObjectKind::Actor => cause.request.to_vec(),
             ObjectKind::Entry | ObjectKind::Instance => Vec::new(),
         };
-        let making = object.factory.life().make(object.clone(), request);
+        let life = object.factory.life();
+        let making = life.make(object.clone(), request, cause.deadline);
         let made = contained(Box::pin(async move { making.await.and_then(check_reply) })).await;
         let terminal = |outcome, body: &[u8]| {
             let deadline = cause.deadline.unwrap_or_else(clock::now);
@@ -305,9 +306,6 @@ impl Inner {
         };
         check_new(&id)?;
         let noun = kind.space().noun();
-        if !self.takes_new_work() {
-            return refuse(ErrorKind::Unavailable, &format!("this node takes no new {noun}s now"));
-        }
         let Some(factory) = home.factory(kind, &stable_type) else {
             let text = format!("this node has no factory for {noun}s of the type {stable_type}");
             return refuse(ErrorKind::NotFound, &text);
@@ -336,6 +334,12 @@ impl Inner {
 
     fn create(self: &Arc<Self>, object: Arc<Object>, cause: Cause, reply: ReplyTo, under_way: UnderWay) {
         let mut table = self.table.lock();
+        // With the table in hand: whoever stops the host looks into it after it has said so.
+        if !self.takes_new_work() {
+            drop((table, under_way));
+            let text = format!("this node takes no new {}s now", object.noun());
+            return reply.fail(&Error::not_executed(ErrorKind::Unavailable, text));
+        }
         if table.get(&object.id).is_some() {
             drop((table, under_way));
             // Whoever asked looks at the store again.
@@ -513,61 +517,5 @@ struct Contained<T>(Option<BoxFuture<'static, T>>);
 impl<T> Drop for Contained<T> {
     fn drop(&mut self) {
         let_go(None, self.0.take());
-    }
-}
-
-impl Spots {
-    /// Makes the Entry Spots of all nodes of this host, before any peer may come.
-    ///
-    /// # Errors
-    /// The first that is not made; the text says why.
-    pub(crate) async fn start_entries(&self) -> Result<(), String> {
-        for home in &self.0.homes {
-            let Some(factory) = &home.entry else { continue };
-            let text = format!("{}-entry-{}", home.rid_prefix, self.0.random.uuid().hyphenated());
-            let id = SpotId::new(text).map_err(|error| error.to_string())?;
-            let object = Object::new(
-                self.0.clone(),
-                home.clone(),
-                factory.clone(),
-                ObjectId::Spot(id.clone()),
-            );
-            let cause = Cause {
-                operation: OperationId {
-                    source: home.rid.clone(),
-                    lifecycle: home.lifecycle,
-                    id: self.0.random.uuid().into_bytes(),
-                },
-                request: Bytes::new(),
-                deadline: None,
-                told: false,
-            };
-            let (tell, told) = tokio::sync::oneshot::channel();
-            let (spots, making) = (self.0.clone(), object.clone());
-            let build: BoxFuture<'static, ()> = Box::pin(async move {
-                let ended = match spots.build(&making, cause).await {
-                    Outcome::Ready(record, _, losses) => {
-                        spots.opened(&making, &record, losses);
-                        Ok(())
-                    }
-                    Outcome::Lost(_) => Err("its ID is taken".to_owned()),
-                    Outcome::Rejected(_) | Outcome::Over(_) => Err("it was rejected".to_owned()),
-                    Outcome::Failed(error) => Err(error.to_string()),
-                };
-                let _ = tell.send(ended);
-            });
-            self.0.table.lock().insert(object.clone());
-            if !SpotJob::build(&object, build) {
-                return Err(format!("the Entry Spot of mesh {:?} is not made", home.mesh.as_str()));
-            }
-            let ended = told.await.unwrap_or_else(|_| Err("the host stops".to_owned()));
-            if let Err(problem) = ended {
-                self.0.remove(&object);
-                return Err(format!("the Entry Spot of mesh {:?}: {problem}", home.mesh.as_str()));
-            }
-            home.links.set_entry(id);
-            home.lobby.set(&object);
-        }
-        Ok(())
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
-use tokio::sync::{Notify, Semaphore, SemaphorePermit};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -19,13 +19,13 @@ use crate::clock;
 use crate::error::{Error, ErrorKind};
 use crate::execution::{CpuPool, IoPool, Timers, WorkersHandle};
 use crate::id::{Generation, MeshName, ObjectId, ObjectKind, Rid, SpotType};
-use crate::limit::LIFECYCLE_JOBS;
 use crate::location::{Authority, Blobs, HostLease, Reader, SpotRecord, nanos};
 use crate::mesh::Links;
 use crate::permit::HostPermits;
 use crate::random::Random;
 
 use super::controls::Controls;
+use super::entry::Lobby;
 use super::factory::SpotFactory;
 use super::known::{Finds, Places};
 use super::object::Object;
@@ -112,40 +112,6 @@ impl Home {
     }
 }
 
-/// The Entry Spot of a node, where its Actors begin. Empty until it is made.
-#[derive(Debug)]
-pub(crate) struct Lobby {
-    /// The table keeps it, and it keeps its node.
-    entry: OnceLock<Weak<Object>>,
-    admissions: Semaphore,
-}
-
-impl Default for Lobby {
-    fn default() -> Self {
-        // Half of what its lifecycle lane takes: the other half is for what else there is to do.
-        let admissions = Semaphore::new(LIFECYCLE_JOBS / 2);
-        let entry = OnceLock::new();
-        Self { entry, admissions }
-    }
-}
-
-impl Lobby {
-    pub(super) fn get(&self) -> Option<Arc<Object>> {
-        self.entry.get()?.upgrade()
-    }
-
-    pub(super) fn set(&self, entry: &Arc<Object>) {
-        // There is one.
-        let _ = self.entry.set(Arc::downgrade(entry));
-    }
-
-    /// Waits until its lane has room for one more new Actor, first come, first served.
-    pub(super) async fn room(&self) -> Option<SemaphorePermit<'_>> {
-        // It is never closed.
-        self.admissions.acquire().await.ok()
-    }
-}
-
 /// The Spots of one host. Clones are the same.
 #[derive(Clone)]
 pub(crate) struct Spots(pub(super) Arc<Inner>);
@@ -227,7 +193,12 @@ impl Spots {
             inner.runtime.spawn(Inner::take_up(Arc::downgrade(&inner))),
             inner.runtime.spawn(Inner::sweep(Arc::downgrade(&inner))),
         ];
-        inner.tasks.lock().extend(tasks);
+        let with_entry = inner.homes.iter().filter(|home| home.entry.is_some());
+        let entries = with_entry.map(|home| {
+            let keeping = Inner::keep_entry(Arc::downgrade(&inner), home.clone());
+            inner.runtime.spawn(keeping)
+        });
+        inner.tasks.lock().extend(tasks.into_iter().chain(entries));
         let objects: Arc<dyn Objects> = inner.clone();
         inner.outbound.set_objects(Arc::downgrade(&objects));
         Self(inner)

@@ -34,6 +34,7 @@ mod wait;
 mod again;
 mod create;
 mod ends;
+mod entry;
 mod life;
 mod messages;
 mod players;

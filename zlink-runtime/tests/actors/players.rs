@@ -195,6 +195,11 @@ pub struct Hall {
 impl Hall {
     pub async fn start(context: HallContext) -> Result<Self, HandlerError> {
         let world = world_of(context.shared::<World>())?;
+        world.build_gate("start").await;
+        if world.count("the next hall fails") > world.count("a hall failed") {
+            world.note("a hall failed");
+            return Err(HandlerError::new("as told"));
+        }
         Ok(Self { world, seen: 0 })
     }
 
@@ -240,8 +245,15 @@ impl Hall {
         Ok(Admission::Accepted(request))
     }
 
-    pub async fn greet(&mut self, _: &mut HallTurn<'_>, request: Line) -> Result<Line, HandlerError> {
+    pub async fn greet(&mut self, turn: &mut HallTurn<'_>, request: Line) -> Result<Line, HandlerError> {
         self.seen += 1;
+        if let Some(id) = request.text.strip_prefix("bring ") {
+            let brought = player_actors(turn).get_or_create(id, text("x")).await;
+            return Ok(text(&match brought {
+                Ok(brought) => brought.reference().unwrap().node.to_string(),
+                Err(error) => format!("{:?} {:?}: {error}", error.kind().unwrap(), error.execution()),
+            }));
+        }
         if request.text == "gate" {
             self.world.note("the hall waits");
             self.world.gate().await;

@@ -3,6 +3,7 @@
 use crate::arena::Line;
 use crate::kit::*;
 use crate::players::*;
+use zlink_runtime::error::ErrorKind;
 use zlink_runtime::prelude::*;
 use zlink_runtime::rt::{self, Admission};
 
@@ -73,6 +74,24 @@ async fn actors_need_an_entry_spot_that_decides_about_them() -> Tested {
         "{capacity}"
     );
     assert!(capacity.contains("at most 2147483647"), "{capacity}");
+    Ok(())
+}
+
+/// An Entry Spot that decides about Actors is there for messages where its node has none of them. Who asks for one is told
+/// what is missing.
+///
+/// REQ: AC-064
+#[tokio::test(start_paused = true)]
+async fn an_entry_spot_needs_no_actors() -> Tested {
+    let (cluster, _, host) = player_world_with(EVERYWHERE[0], 264, |objects| objects.entry(hall_spot())).await?;
+    let entry = host.mesh("world")?.entry_spot().unwrap();
+    let greeted = hall_spots(&host).of(entry).greet(text("you")).await?;
+    assert_eq!(greeted, text("hello you, you are 1"));
+    let none = player_actors(&host).create("p", text("x")).await.unwrap_err();
+    assert_eq!(none.kind(), Some(ErrorKind::NotFound));
+    let missing = "has a factory for Actors of the type arena.player; actor(…) of its object_server registers one";
+    assert!(none.to_string().contains(missing), "{none}");
+    cluster.shutdown().await?;
     Ok(())
 }
 

@@ -148,7 +148,8 @@ impl Context<'_> {
         let context = &parts.names.context;
         let (name, request, output) = match &parts.it.kind {
             SpotKind::Entry => {
-                self.text.line("/// Makes the one of a host, at its start.");
+                self.text
+                    .line("/// Makes the one of a node, at its start, and anew where another host has taken it.");
                 ("start", String::new(), "Self".to_owned())
             }
             SpotKind::Instance { .. } => {

@@ -246,11 +246,15 @@ impl Asking {
                 // What was asked for may be under way; only its deadline ends that.
                 Resolved::Failed(_) if tried.lost.is_some() => {}
                 Resolved::Failed(error) => return Err(failed(&error).into()),
-                Resolved::Missing => match self.ask_somebody(&home, &id, &operation, &request, &mut tried).await? {
-                    Asked::Answered(created) => return Ok(created),
-                    Asked::Elsewhere => continue,
-                    Asked::Later => {}
-                },
+                Resolved::Missing => {
+                    // What led to a former one leads nowhere: who makes the next may send to it at once.
+                    self.spots.is_misled(&id, u64::MAX);
+                    match self.ask_somebody(&home, &id, &operation, &request, &mut tried).await? {
+                        Asked::Answered(created) => return Ok(created),
+                        Asked::Elsewhere => continue,
+                        Asked::Later => {}
+                    }
+                }
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(LOOK.1);

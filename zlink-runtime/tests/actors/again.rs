@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use zlink_runtime::PeerState;
 use zlink_runtime::error::ErrorKind;
-use zlink_runtime::rt::{self, ActorCreated};
+use zlink_runtime::prelude::*;
+use zlink_runtime::rt::{self, ActorCreated, Admission};
 
 use crate::arena::{Count, Line};
 use crate::kit::*;
@@ -131,6 +132,55 @@ async fn an_answer_ends_a_create_at_once() -> Tested {
         assert_eq!(full.kind(), Some(ErrorKind::CapacityExceeded), "{full}");
         assert_eq!(world.count("make"), 6);
         assert!(began.elapsed() < SECOND, "{:?}", began.elapsed());
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+async fn admits_strangers(
+    _: &mut Hall,
+    _: &mut HallTurn<'_>,
+    _: &mut Player,
+    _: Line,
+) -> Result<Admission<Line>, HandlerError> {
+    Ok(Admission::Accepted(text("hello, stranger")))
+}
+
+/// Each type has an admission of its own, and where there are several nodes each gets its share.
+///
+/// REQ: AC-064, AC-065, AC-003
+#[tokio::test(start_paused = true)]
+async fn each_type_has_its_admission_and_each_node_its_share() -> Tested {
+    const STRANGER: rt::ActorType = rt::ActorType::from_static("arena.stranger");
+    for provider in PROVIDERS {
+        let (cluster, world) = on(provider, 283);
+        for (name, weight) in [("light", 100), ("heavy", 300)] {
+            serves_with(&cluster, &world, name, move |objects| {
+                let hall = hall_builder().creates(PLAYER, Hall::on_create_player);
+                let stranger = rt::ActorFactory::new(STRANGER, Player::create, Player::context);
+                objects
+                    .entry(hall.creates(STRANGER, admits_strangers).build())
+                    .actor(stranger.relocation(rt::Relocation::Disabled).build())
+                    .actor(player_actor())
+                    .placement_weight(weight)
+            });
+        }
+        calls(&cluster, "caller");
+        start(&cluster).await?;
+        let host = cluster.host("caller");
+        let strangers = rt::ActorRoute::new(&host, STRANGER);
+        for at in 0..10 {
+            let made = strangers.create::<_, Line>(format!("s{at}"), text("x")).await?;
+            assert!(matches!(made, ActorCreated::Created(_, reply) if reply.text == "hello, stranger"));
+            let made = player_actors(&host).create(format!("p{at}"), text("x")).await?;
+            assert!(matches!(made, ActorCreated::Created(_, reply) if reply.text == "welcome x"));
+        }
+        let mut heavy = 0;
+        for at in 0..400 {
+            let made = player_actors(&host).create(format!("more {at}"), text("x")).await?;
+            heavy += usize::from(made.reference().unwrap().node.to_string().starts_with("heavy"));
+        }
+        assert!((260..=340).contains(&heavy), "{heavy} of 400");
         cluster.shutdown().await?;
     }
     Ok(())

@@ -135,6 +135,8 @@ async fn what_a_dead_host_has_left_keeps_its_type() -> Tested {
             "it is as it was"
         );
         assert_eq!(world.count("make p"), 1);
+        let found = player_actors(&host).find("q").await?;
+        assert_eq!(found, None, "it was never there");
         let never = strangers.create::<_, Line>("q", line()).timeout(PATIENCE).await?;
         assert!(matches!(never, ActorCreated::Created(..)), "{never:?}");
         let again = player_actors(&host).create("p", line()).timeout(PATIENCE).await?;

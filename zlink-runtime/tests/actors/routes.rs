@@ -113,7 +113,7 @@ async fn a_call_to_who_has_it_no_more_is_not_sent_on() -> Tested {
             (Some(ErrorKind::Unavailable), Execution::NotExecuted),
             "{stale}"
         );
-        cluster.advance(30 * SECOND).await;
+        cluster.advance(3 * SECOND).await;
         assert_eq!(
             world.count("asked for count"),
             0,
@@ -123,6 +123,70 @@ async fn a_call_to_who_has_it_no_more_is_not_sent_on() -> Tested {
         p.info(text("count")).await?;
         there.info(text("count")).await?;
         assert_eq!(world.count("asked for count"), 2);
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// Who makes one does not send to where it was before: that would be lost, and nobody told.
+///
+/// REQ: AC-051
+#[tokio::test(start_paused = true)]
+async fn who_has_made_one_anew_reaches_it_with_the_next_send() -> Tested {
+    for place in REMOTE {
+        let (cluster, world, host) = player_world(place, 264).await?;
+        serves_with(&cluster, &world, "other", players);
+        calls(&cluster, "another");
+        for name in ["other", "another"] {
+            cluster.start(name).await?;
+        }
+        cluster.advance(3 * SECOND).await;
+        let weight = |name: &str, weight| cluster.host(name).mesh("world")?.set_placement_weight(weight);
+        weight("other", 0)?;
+        cluster.advance(SECOND).await;
+        let (p, actor) = player(&host, "p").await?;
+        assert!(said(&p, "where").await?.starts_with("owner"));
+        weight("other", 100)?;
+        weight("owner", 0)?;
+        cluster.advance(SECOND).await;
+        assert!(player_actors(&cluster.host("another")).destroy(&actor).await?);
+        let (p, anew) = player(&host, "p").await?;
+        assert!(anew.node.to_string().starts_with("other"));
+        p.go(text("on")).await?;
+        cluster.advance(SECOND).await;
+        assert_eq!(world.count("p went on"), 1, "{:?}", world.log());
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// A way that was right before leads to one that is being made: nothing of it runs for that yet, or later.
+///
+/// REQ: AC-066, AC-054
+#[tokio::test(start_paused = true)]
+async fn a_known_way_does_not_lead_to_one_that_is_being_made() -> Tested {
+    for place in EVERYWHERE {
+        let (cluster, world, host) = player_world(place, 265).await?;
+        calls(&cluster, "another");
+        cluster.start("another").await?;
+        cluster.advance(3 * SECOND).await;
+        let others = player_actors(&cluster.host("another"));
+        let (p, actor) = player(&host, "p").await?;
+        assert_eq!(said(&p, "told").await?, "");
+        assert!(others.destroy(&actor).await?);
+        world.holds("admit");
+        let creating = tokio::spawn(others.create("p", text("x")).into_future());
+        world.until("held in admit").await;
+        let early = p.info(text("count")).await.unwrap_err();
+        assert_eq!(
+            (early.kind(), early.execution()),
+            (Some(ErrorKind::NotFound), Execution::NotExecuted),
+            "{early}"
+        );
+        world.open_build(1);
+        assert!(matches!(creating.await??, ActorCreated::Created(..)));
+        assert_eq!(said(&p, "told").await?, "");
+        assert_eq!(world.count("asked for count"), 0);
         cluster.shutdown().await?;
     }
     Ok(())

@@ -128,7 +128,7 @@ pub(crate) fn shorten(text: &str) -> String {
 }
 
 /// The findings of a finished run, with the files they point into. Ordered by file and place.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Diagnostics {
     /// The files.
     pub sources: Sources,
@@ -177,3 +177,10 @@ impl fmt::Display for Diagnostics {
 }
 
 impl std::error::Error for Diagnostics {}
+
+impl fmt::Debug for Diagnostics {
+    /// As people read it: a `main` that ends with `?` prints it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

@@ -14,7 +14,7 @@ pub struct Tree {
 }
 
 /// Why a file does not go into a [`Tree`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Refused {
     /// The path is absolute, empty, or leaves the tree.
     Path(String),
@@ -32,6 +32,13 @@ impl std::fmt::Display for Refused {
 }
 
 impl std::error::Error for Refused {}
+
+impl std::fmt::Debug for Refused {
+    /// As people read it: a `main` that ends with `?` prints it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
+}
 
 impl Tree {
     /// Adds a file. Paths use `/` on every machine.

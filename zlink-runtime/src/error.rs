@@ -4,6 +4,29 @@
 
 use std::fmt;
 
+/// Shows an error as people read it: its text, and then what caused it, each on a line of its own.
+pub(crate) fn show(error: &dyn std::error::Error, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "{error}")?;
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        write!(f, "\n  caused by: {error}")?;
+        cause = error.source();
+    }
+    Ok(())
+}
+
+/// `Debug` of an error is what [`show`] shows: a `main` that ends with `?` prints it.
+macro_rules! shown {
+    ($error:ty) => {
+        impl ::std::fmt::Debug for $error {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                $crate::error::show(self, f)
+            }
+        }
+    };
+}
+pub(crate) use shown;
+
 /// The category of a failure. Names and numbers are the same in every language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
@@ -86,8 +109,8 @@ pub enum Execution {
 /// The longest text an error carries, in bytes.
 pub const MAX_ERROR_TEXT: usize = 256;
 
-/// A call that failed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+/// A call that failed. Its `Debug` is its text, and whether it was executed.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind}: {message}")]
 pub struct Error {
     kind: ErrorKind,
@@ -137,13 +160,25 @@ impl Error {
     }
 }
 
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let executed = match self.execution {
+            Execution::NotExecuted => "not executed",
+            Execution::Unknown => "perhaps executed",
+        };
+        write!(f, "{self} ({executed})")
+    }
+}
+
 /// A call's own input was refused, before any work.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{argument}: {problem}")]
 pub struct ArgumentError {
     argument: &'static str,
     problem: String,
 }
+
+shown!(ArgumentError);
 
 impl ArgumentError {
     pub(crate) fn new(argument: &'static str, problem: impl Into<String>) -> Self {
@@ -160,14 +195,14 @@ impl ArgumentError {
     }
 }
 
-/// How a call ends, other than well.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+/// How a call ends, other than well. Its `Debug` is that of what it holds.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// The call's own input was refused; nothing was submitted.
-    #[error("{0}")]
+    #[error(transparent)]
     Argument(#[from] ArgumentError),
     /// The call failed.
-    #[error("{0}")]
+    #[error(transparent)]
     Failed(#[from] Error),
 }
 
@@ -191,10 +226,18 @@ impl CallError {
     }
 }
 
+impl fmt::Debug for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CallError::Argument(error) => fmt::Debug::fmt(error, f),
+            CallError::Failed(error) => fmt::Debug::fmt(error, f),
+        }
+    }
+}
+
 /// A handler's failure. The caller learns `InternalFailure`; the text stays in this process's log.
 ///
 /// Every [`std::error::Error`] becomes one with `?`. What the caller is meant to understand belongs in the reply.
-#[derive(Debug)]
 pub struct HandlerError(Box<dyn std::error::Error + Send + Sync>);
 
 impl HandlerError {
@@ -210,6 +253,12 @@ impl fmt::Display for HandlerError {
     }
 }
 
+impl fmt::Debug for HandlerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show(&*self.0, f)
+    }
+}
+
 impl<E: std::error::Error + Send + Sync + 'static> From<E> for HandlerError {
     fn from(error: E) -> Self {
         Self(Box::new(error))
@@ -217,12 +266,14 @@ impl<E: std::error::Error + Send + Sync + 'static> From<E> for HandlerError {
 }
 
 /// One mistake in a host's configuration: where it is, and what to do.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {problem}")]
 pub struct ConfigError {
     place: String,
     problem: String,
 }
+
+shown!(ConfigError);
 
 impl ConfigError {
     pub(crate) fn new(place: impl Into<String>, problem: impl Into<String>) -> Self {
@@ -246,10 +297,12 @@ impl ConfigError {
 }
 
 /// A host that could not start. Nothing is bound, published or running.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct StartError {
     mistakes: Vec<ConfigError>,
 }
+
+shown!(StartError);
 
 impl StartError {
     pub(crate) fn new(mistakes: Vec<ConfigError>) -> Self {

@@ -21,11 +21,18 @@ use crate::random::Random;
 pub const MAX_ID_BYTES: usize = 255;
 
 /// Why a text or byte string is no identity.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} {problem}")]
 pub struct InvalidId {
     what: &'static str,
     problem: Problem,
+}
+
+impl fmt::Debug for InvalidId {
+    /// As people read it: a `main` that ends with `?` prints it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

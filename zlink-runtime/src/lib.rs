@@ -39,6 +39,7 @@ pub use channel::{
     Caller, ChannelContext, CorrelationId, DropCounts, Filter, FilterContext, FlowContext, FlowId, FlowOrigin,
     HandlerScope, InFlow, MessageKind, Next, NodeContext, SelectionFailures,
 };
+pub use error::StartError;
 pub use execution::{Overrun, Tick, WorkCall};
 pub use fanout::FanoutContext;
 pub use host::{
@@ -48,6 +49,7 @@ pub use host::{
     SpotEntry, SpotEntryState, SpotPage, SpotQuery, TargetStatus, TopologyKind, TopologyPhase, TopologyReason,
     TopologyStatus,
 };
+pub use location::StoreSource;
 pub use mesh::{ObjectRole, PeerState};
 pub use message::metadata::{Metadata, MetadataView};
 pub use spot::{
@@ -62,7 +64,7 @@ pub mod prelude {
     pub use crate::error::{CallError, ErrorKind, Execution, HandlerError};
     pub use crate::fanout::FanoutContext;
     pub use crate::host::Host;
-    pub use crate::id::{ChannelName, MeshName, Rid};
+    pub use crate::id::{ActorId, ActorRef, ChannelName, MeshName, Rid, SpotId, SpotRef};
 }
 
 /// Brings in the modules that `zlink_codegen::compile` wrote for a schema in this crate's build script: one for the

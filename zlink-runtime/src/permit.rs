@@ -146,9 +146,11 @@ impl PermitStatus {
 }
 
 /// The host's permits are closed: it is shutting down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the host takes no more jobs")]
 pub struct Closed;
+
+crate::error::shown!(Closed);
 
 /// What waits for permits; at most one waiter at a time. Dropping it gives up its place in the queue.
 pub struct Source {

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -284,7 +285,7 @@ impl Record<'_> {
 }
 
 /// Why a record was not taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// The byte budget is used up, the peer is paused, or others wait already.
     #[error("no room in the link's send budget")]
@@ -296,6 +297,8 @@ pub enum Refused {
     #[error("the record exceeds the link's greatest message")]
     TooLarge,
 }
+
+crate::error::shown!(Refused);
 
 /// What holds the data of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -356,7 +359,7 @@ pub trait Sink: Send + Sync {
 }
 
 /// Why a link ended.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CloseReason {
     /// The peer closed it in order.
     #[error("the peer closed the link")]
@@ -375,8 +378,10 @@ pub enum CloseReason {
     Timeout(&'static str),
 }
 
+crate::error::shown!(CloseReason);
+
 /// Why an endpoint could not be bound or dialled.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TransportError {
     /// The endpoint cannot be bound.
     #[error("cannot listen on {endpoint}: {cause}")]
@@ -412,7 +417,22 @@ pub enum TransportError {
     },
 }
 
+crate::error::shown!(TransportError);
+
 impl TransportError {
+    /// That `endpoint` cannot be bound, and what to do about it where the system's words do not say.
+    pub(crate) fn bind(endpoint: &Endpoint, error: &io::Error) -> Self {
+        let advice = match error.kind() {
+            io::ErrorKind::AddrInUse => "; something listens there already: end it, or listen elsewhere",
+            io::ErrorKind::AddrNotAvailable => "; it is no address of this machine: name one that is, or `*` for all",
+            _ => "",
+        };
+        Self::Bind {
+            endpoint: endpoint.to_string(),
+            cause: format!("{error}{advice}"),
+        }
+    }
+
     /// The same for whoever is shown no endpoint.
     pub(crate) fn without_endpoint(&self) -> String {
         match self {

@@ -207,7 +207,7 @@ pub const LOBBY_SWEEP: rt::TimerName = rt::TimerName::from_static("sweep");
 /// What a Spot `lobby` is made with, and may keep.
 pub type LobbyContext = rt::SpotContext<rt::EntrySpot>;
 
-/// A turn of a Spot `lobby`: what its callbacks may do.
+/// A turn of a Spot `lobby`: what its callbacks may do. Messages of the compiler say `ObjectTurn<'_, EntrySpot>`.
 pub type LobbyTurn<'t> = rt::SpotTurn<'t, rt::EntrySpot>;
 
 /// Where everybody begins.
@@ -306,7 +306,7 @@ pub const ROOM_BILL: rt::TimerName = rt::TimerName::from_static("bill");
 /// What a Spot `room` is made with, and may keep.
 pub type RoomContext = rt::SpotContext<rt::UserSpot>;
 
-/// A turn of a Spot `room`: what its callbacks may do.
+/// A turn of a Spot `room`: what its callbacks may do. Messages of the compiler say `ObjectTurn<'_, UserSpot>`.
 pub type RoomTurn<'t> = rt::SpotTurn<'t, rt::UserSpot>;
 
 /// A turn of a Spot `room` that may wait while others run; it has the Spot.
@@ -461,7 +461,7 @@ pub const HALL_TICK: rt::TimerName = rt::TimerName::from_static("tick");
 /// What a Spot `hall` is made with, and may keep.
 pub type HallContext = rt::SpotContext<rt::UserSpot>;
 
-/// A turn of a Spot `hall`: what its callbacks may do.
+/// A turn of a Spot `hall`: what its callbacks may do. Messages of the compiler say `ObjectTurn<'_, UserSpot>`.
 pub type HallTurn<'t> = rt::SpotTurn<'t, rt::UserSpot>;
 
 /// A room for so many that each takes its turns alone.
@@ -557,7 +557,7 @@ pub const CART_EXPIRE: rt::TimerName = rt::TimerName::from_static("expire");
 /// What a Spot `cart` is made with, and may keep.
 pub type CartContext = rt::SpotContext<rt::InstanceSpot>;
 
-/// A turn of a Spot `cart`: what its callbacks may do.
+/// A turn of a Spot `cart`: what its callbacks may do. Messages of the compiler say `ObjectTurn<'_, InstanceSpot>`.
 pub type CartTurn<'t> = rt::SpotTurn<'t, rt::InstanceSpot>;
 
 /// A turn of a Spot `cart` that may wait while others run; it has the Spot.
@@ -645,6 +645,8 @@ pub struct CartSpotClient { spot: rt::SpotClient }
 
 impl CartSpotClient {
     /// Calls `arena.cart.add`.
+    ///
+    /// It finds the Spot, or ends with `NotFound`; with `.activating()`, it makes one where there is none.
     pub fn add(&self, message: AddItem) -> rt::Activates<rt::SendCall<AddItem>> {
         self.spot.activates(self.spot.send(const { rt::Method::send("arena.cart.add") }, message))
     }
@@ -653,6 +655,8 @@ impl CartSpotClient {
         self.spot.request(const { rt::Method::request("arena.cart.view", rt::None) }, request)
     }
     /// Calls `arena.cart.peek`.
+    ///
+    /// It finds the Spot, or ends with `NotFound`; with `.activating()`, it makes one where there is none.
     pub fn peek(&self, request: Look) -> rt::Activates<rt::RequestCall<Look, CartView>> {
         self.spot.activates(self.spot.request(const { rt::Method::request("arena.cart.peek", rt::None) }, request))
     }
@@ -672,7 +676,7 @@ pub const STALL: rt::SpotType = rt::SpotType::from_static("arena.stall");
 /// What a Spot `stall` is made with, and may keep.
 pub type StallContext = rt::SpotContext<rt::InstanceSpot>;
 
-/// A turn of a Spot `stall`: what its callbacks may do.
+/// A turn of a Spot `stall`: what its callbacks may do. Messages of the compiler say `ObjectTurn<'_, InstanceSpot>`.
 pub type StallTurn<'t> = rt::SpotTurn<'t, rt::InstanceSpot>;
 
 /// A turn of a Spot `stall` that may wait while others run; it has the Spot.
@@ -740,6 +744,8 @@ pub struct StallSpotClient { spot: rt::SpotClient }
 
 impl StallSpotClient {
     /// Calls `arena.stall.open`.
+    ///
+    /// It finds the Spot, or ends with `NotFound`; with `.activating()`, it makes one where there is none.
     pub fn open(&self, message: Open) -> rt::Activates<rt::SendCall<Open>> {
         self.spot.activates(self.spot.send(const { rt::Method::send("arena.stall.open") }, message))
     }
@@ -757,7 +763,7 @@ pub const PLAYER_LEVEL_UP: rt::TimerName = rt::TimerName::from_static("level_up"
 /// What an Actor `player` is made with, and keeps.
 pub type PlayerContext = rt::ActorContext;
 
-/// A turn of an Actor `player`: what its callbacks may do.
+/// A turn of an Actor `player`: what its callbacks may do. Messages of the compiler say `ObjectTurn<'_, Actor>`.
 pub type PlayerTurn<'t> = rt::ActorTurn<'t>;
 
 /// A turn of an Actor `player` that may wait while others run, where its Spot takes one turn at a time; it has the Actor.

@@ -99,7 +99,7 @@ pub const YARD_CLOSE: rt::TimerName = rt::TimerName::from_static("close");
 /// What a Spot `yard` is made with, and may keep.
 pub type YardContext = rt::SpotContext<rt::EntrySpot>;
 
-/// A turn of a Spot `yard`: what its callbacks may do.
+/// A turn of a Spot `yard`: what its callbacks may do. Messages of the compiler say `ObjectTurn<'_, EntrySpot>`.
 pub type YardTurn<'t> = rt::SpotTurn<'t, rt::EntrySpot>;
 
 /// Where couriers and inspectors begin, one per node.
@@ -182,7 +182,7 @@ pub const TOUR: rt::SpotType = rt::SpotType::from_static("depot.tour");
 /// What a Spot `tour` is made with, and may keep.
 pub type TourContext = rt::SpotContext<rt::UserSpot>;
 
-/// A turn of a Spot `tour`: what its callbacks may do.
+/// A turn of a Spot `tour`: what its callbacks may do. Messages of the compiler say `ObjectTurn<'_, UserSpot>`.
 pub type TourTurn<'t> = rt::SpotTurn<'t, rt::UserSpot>;
 
 /// What the Spots `tour` do; [`tour_spot`] registers them.
@@ -270,7 +270,7 @@ pub const MARKET: rt::SpotType = rt::SpotType::from_static("depot.market");
 /// What a Spot `market` is made with, and may keep.
 pub type MarketContext = rt::SpotContext<rt::UserSpot>;
 
-/// A turn of a Spot `market`: what its callbacks may do.
+/// A turn of a Spot `market`: what its callbacks may do. Messages of the compiler say `ObjectTurn<'_, UserSpot>`.
 pub type MarketTurn<'t> = rt::SpotTurn<'t, rt::UserSpot>;
 
 /// What the Spots `market` do; [`market_spot`] registers them.
@@ -359,7 +359,7 @@ pub const SHELF: rt::SpotType = rt::SpotType::from_static("depot.shelf");
 /// What a Spot `shelf` is made with, and may keep.
 pub type ShelfContext = rt::SpotContext<rt::InstanceSpot>;
 
-/// A turn of a Spot `shelf`: what its callbacks may do.
+/// A turn of a Spot `shelf`: what its callbacks may do. Messages of the compiler say `ObjectTurn<'_, InstanceSpot>`.
 pub type ShelfTurn<'t> = rt::SpotTurn<'t, rt::InstanceSpot>;
 
 /// What the Spots `shelf` do; [`shelf_spot`] registers them.
@@ -424,6 +424,8 @@ pub struct ShelfSpotClient { spot: rt::SpotClient }
 
 impl ShelfSpotClient {
     /// Calls `depot.shelf.put`.
+    ///
+    /// It finds the Spot, or ends with `NotFound`; with `.activating()`, it makes one where there is none.
     pub fn put(&self, message: Parcel) -> rt::Activates<rt::SendCall<Parcel>> {
         self.spot.activates(self.spot.send(const { rt::Method::send("depot.shelf.put") }, message))
     }
@@ -441,7 +443,7 @@ pub const COURIER_RIDE: rt::TimerName = rt::TimerName::from_static("ride");
 /// What an Actor `courier` is made with, and keeps.
 pub type CourierContext = rt::ActorContext;
 
-/// A turn of an Actor `courier`: what its callbacks may do.
+/// A turn of an Actor `courier`: what its callbacks may do. Messages of the compiler say `ObjectTurn<'_, Actor>`.
 pub type CourierTurn<'t> = rt::ActorTurn<'t>;
 
 /// A turn of an Actor `courier` that may wait while others run, where its Spot takes one turn at a time; it has the Actor.
@@ -566,7 +568,7 @@ pub const INSPECTOR: rt::ActorType = rt::ActorType::from_static("depot.inspector
 /// What an Actor `inspector` is made with, and keeps.
 pub type InspectorContext = rt::ActorContext;
 
-/// A turn of an Actor `inspector`: what its callbacks may do.
+/// A turn of an Actor `inspector`: what its callbacks may do. Messages of the compiler say `ObjectTurn<'_, Actor>`.
 pub type InspectorTurn<'t> = rt::ActorTurn<'t>;
 
 /// What the Actors `inspector` do; [`inspector_actor`] registers them.

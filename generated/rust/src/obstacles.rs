@@ -3441,7 +3441,7 @@ pub const SELF_REST: rt::TimerName = rt::TimerName::from_static("rest");
 /// What a Spot `Self` is made with, and may keep.
 pub type SelfContext = rt::SpotContext<rt::UserSpot>;
 
-/// A turn of a Spot `Self`: what its callbacks may do.
+/// A turn of a Spot `Self`: what its callbacks may do. Messages of the compiler say `ObjectTurn<'_, UserSpot>`.
 pub type SelfTurn<'t> = rt::SpotTurn<'t, rt::UserSpot>;
 
 /// A turn of a Spot `Self` that may wait while others run; it has the Spot.
@@ -5145,7 +5145,7 @@ pub const TYPE_TYPE: rt::TimerName = rt::TimerName::from_static("type");
 /// What a Spot `type` is made with, and may keep.
 pub type TypeContext = rt::SpotContext<rt::EntrySpot>;
 
-/// A turn of a Spot `type`: what its callbacks may do.
+/// A turn of a Spot `type`: what its callbacks may do. Messages of the compiler say `ObjectTurn<'_, EntrySpot>`.
 pub type TypeTurn<'t> = rt::SpotTurn<'t, rt::EntrySpot>;
 
 /// What the Spots `type` do; [`type_spot`] registers them.
@@ -6631,7 +6631,7 @@ pub const FOO_BAR_X_2: rt::TimerName = rt::TimerName::from_static("x");
 /// What a Spot `foo_bar` is made with, and may keep.
 pub type FooBar_2Context = rt::SpotContext<rt::InstanceSpot>;
 
-/// A turn of a Spot `foo_bar`: what its callbacks may do.
+/// A turn of a Spot `foo_bar`: what its callbacks may do. Messages of the compiler say `ObjectTurn<'_, InstanceSpot>`.
 pub type FooBar_2Turn<'t> = rt::SpotTurn<'t, rt::InstanceSpot>;
 
 /// A turn of a Spot `foo_bar` that may wait while others run; it has the Spot.
@@ -6711,10 +6711,14 @@ pub struct FooBar_2SpotClient { spot: rt::SpotClient }
 
 impl FooBar_2SpotClient {
     /// Calls `obstacles.foo_bar.activate`.
+    ///
+    /// It finds the Spot, or ends with `NotFound`; with `.activating()`, it makes one where there is none.
     pub fn activate_2(&self, message: Vec) -> rt::Activates<rt::SendCall<Vec>> {
         self.spot.activates(self.spot.send(const { rt::Method::send("obstacles.foo_bar.activate") }, message))
     }
     /// Calls `obstacles.foo_bar.clone`.
+    ///
+    /// It finds the Spot, or ends with `NotFound`; with `.activating()`, it makes one where there is none.
     pub fn clone(&self, request: Box) -> rt::Activates<rt::RequestCall<Box, Box>> {
         self.spot.activates(self.spot.request(const { rt::Method::request("obstacles.foo_bar.clone", rt::None) }, request))
     }
@@ -6733,7 +6737,7 @@ pub const FOO_BAR_X: rt::TimerName = rt::TimerName::from_static("X");
 /// What a Spot `FooBar` is made with, and may keep.
 pub type FooBarContext = rt::SpotContext<rt::InstanceSpot>;
 
-/// A turn of a Spot `FooBar`: what its callbacks may do.
+/// A turn of a Spot `FooBar`: what its callbacks may do. Messages of the compiler say `ObjectTurn<'_, InstanceSpot>`.
 pub type FooBarTurn<'t> = rt::SpotTurn<'t, rt::InstanceSpot>;
 
 /// What the Spots `FooBar` do; [`foo_bar_2_spot`] registers them.
@@ -6802,6 +6806,8 @@ pub struct FooBarSpotClient { spot: rt::SpotClient }
 
 impl FooBarSpotClient {
     /// Calls `obstacles.FooBar.a`.
+    ///
+    /// It finds the Spot, or ends with `NotFound`; with `.activating()`, it makes one where there is none.
     pub fn a(&self, message: Vec) -> rt::Activates<rt::SendCall<Vec>> {
         self.spot.activates(self.spot.send(const { rt::Method::send("obstacles.FooBar.a") }, message))
     }
@@ -6819,7 +6825,7 @@ pub const FOO_BAR_TICK_2: rt::TimerName = rt::TimerName::from_static("bar_tick")
 /// What a Spot `foo` is made with, and may keep.
 pub type FooContext = rt::SpotContext<rt::UserSpot>;
 
-/// A turn of a Spot `foo`: what its callbacks may do.
+/// A turn of a Spot `foo`: what its callbacks may do. Messages of the compiler say `ObjectTurn<'_, UserSpot>`.
 pub type FooTurn<'t> = rt::SpotTurn<'t, rt::UserSpot>;
 
 /// What the Spots `foo` do; [`foo_spot`] registers them.
@@ -6916,7 +6922,7 @@ pub const FOO_BAR_TICK: rt::SpotType = rt::SpotType::from_static("obstacles.foo_
 /// What a Spot `foo_bar_tick` is made with, and may keep.
 pub type FooBarTickContext = rt::SpotContext<rt::UserSpot>;
 
-/// A turn of a Spot `foo_bar_tick`: what its callbacks may do.
+/// A turn of a Spot `foo_bar_tick`: what its callbacks may do. Messages of the compiler say `ObjectTurn<'_, UserSpot>`.
 pub type FooBarTickTurn<'t> = rt::SpotTurn<'t, rt::UserSpot>;
 
 /// What the Spots `foo_bar_tick` do; [`foo_bar_tick_spot`] registers them.
@@ -7004,7 +7010,7 @@ pub const RESULT_2: rt::SpotType = rt::SpotType::from_static("obstacles.result")
 /// What a Spot `result` is made with, and may keep.
 pub type ResultContext = rt::SpotContext<rt::UserSpot>;
 
-/// A turn of a Spot `result`: what its callbacks may do.
+/// A turn of a Spot `result`: what its callbacks may do. Messages of the compiler say `ObjectTurn<'_, UserSpot>`.
 pub type ResultTurn<'t> = rt::SpotTurn<'t, rt::UserSpot>;
 
 /// What the Spots `result` do; [`result_spot`] registers them.
@@ -7832,7 +7838,7 @@ pub const SELF_AWAIT_2: rt::TimerName = rt::TimerName::from_static("await");
 /// What an Actor `Self` is made with, and keeps.
 pub type SelfContext_2 = rt::ActorContext;
 
-/// A turn of an Actor `Self`: what its callbacks may do.
+/// A turn of an Actor `Self`: what its callbacks may do. Messages of the compiler say `ObjectTurn<'_, Actor>`.
 pub type SelfTurn_2<'t> = rt::ActorTurn<'t>;
 
 /// A turn of an Actor `Self` that may wait while others run, where its Spot takes one turn at a time; it has the Actor.
@@ -8107,7 +8113,7 @@ pub const TYPE_5: rt::ActorType = rt::ActorType::from_static("obstacles.type");
 /// What an Actor `type` is made with, and keeps.
 pub type TypeContext_2 = rt::ActorContext;
 
-/// A turn of an Actor `type`: what its callbacks may do.
+/// A turn of an Actor `type`: what its callbacks may do. Messages of the compiler say `ObjectTurn<'_, Actor>`.
 pub type TypeTurn_2<'t> = rt::ActorTurn<'t>;
 
 /// What the Actors `type` do; [`type_actor`] registers them.
@@ -8185,7 +8191,7 @@ pub const RESULT_4: rt::ActorType = rt::ActorType::from_static("obstacles.result
 /// What an Actor `result` is made with, and keeps.
 pub type ResultContext_2 = rt::ActorContext;
 
-/// A turn of an Actor `result`: what its callbacks may do.
+/// A turn of an Actor `result`: what its callbacks may do. Messages of the compiler say `ObjectTurn<'_, Actor>`.
 pub type ResultTurn_2<'t> = rt::ActorTurn<'t>;
 
 /// Has the name of a Spot and of a message.
@@ -8264,7 +8270,7 @@ pub const FOO_BAR_X_4: rt::TimerName = rt::TimerName::from_static("x");
 /// What an Actor `foo_bar` is made with, and keeps.
 pub type FooBar_2Context_2 = rt::ActorContext;
 
-/// A turn of an Actor `foo_bar`: what its callbacks may do.
+/// A turn of an Actor `foo_bar`: what its callbacks may do. Messages of the compiler say `ObjectTurn<'_, Actor>`.
 pub type FooBar_2Turn_2<'t> = rt::ActorTurn<'t>;
 
 /// What the Actors `foo_bar` do; [`foo_bar_actor`] registers them.
@@ -8339,7 +8345,7 @@ pub const FOO_BAR_X_3: rt::TimerName = rt::TimerName::from_static("X");
 /// What an Actor `fooBar` is made with, and keeps.
 pub type FooBarContext_2 = rt::ActorContext;
 
-/// A turn of an Actor `fooBar`: what its callbacks may do.
+/// A turn of an Actor `fooBar`: what its callbacks may do. Messages of the compiler say `ObjectTurn<'_, Actor>`.
 pub type FooBarTurn_2<'t> = rt::ActorTurn<'t>;
 
 /// What the Actors `fooBar` do; [`foo_bar_2_actor`] registers them.
@@ -8419,7 +8425,7 @@ pub const ON_CREATE: rt::ActorType = rt::ActorType::from_static("obstacles.on_cr
 /// What an Actor `on_create` is made with, and keeps.
 pub type OnCreateContext = rt::ActorContext;
 
-/// A turn of an Actor `on_create`: what its callbacks may do.
+/// A turn of an Actor `on_create`: what its callbacks may do. Messages of the compiler say `ObjectTurn<'_, Actor>`.
 pub type OnCreateTurn<'t> = rt::ActorTurn<'t>;
 
 /// What the Actors `on_create` do; [`on_create_actor`] registers them.

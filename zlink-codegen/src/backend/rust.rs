@@ -44,7 +44,7 @@ impl Default for Options {
 }
 
 /// A mistake of the generator, never of a schema: two files have one name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Bug(Refused);
 
 impl fmt::Display for Bug {
@@ -54,6 +54,13 @@ impl fmt::Display for Bug {
 }
 
 impl std::error::Error for Bug {}
+
+impl fmt::Debug for Bug {
+    /// As people read it: a `main` that ends with `?` prints it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
 
 /// Lints that say nothing of generated code. `missing_docs`, `unsafe_code` and the rest hold for it.
 const ALLOW: &str = "clippy::all, clippy::pedantic, clippy::restriction, rustdoc::all, dead_code, nonstandard_style, \

@@ -69,7 +69,36 @@ fn broken(file: FileId, source: &Source, error: &yaml::ScanError) -> Diagnostic 
     if *error.kind() == ErrorKind::RecursionLimitExceeded {
         return too_deep(span);
     }
-    Diagnostic::new(Code::Syntax, span, format!("this is not YAML: {}", error.info()))
+    let item = Diagnostic::new(Code::Syntax, span, format!("this is not YAML: {}", error.info()));
+    match advice(error.kind()) {
+        Some(help) => item.help(help),
+        None => item,
+    }
+}
+
+/// What is probably meant where the parser says only what it did not find.
+fn advice(kind: &ErrorKind) -> Option<&'static str> {
+    Some(match kind {
+        ErrorKind::ExpectedBlockMappingKey
+        | ErrorKind::ExpectedBlockSequenceEntry
+        | ErrorKind::InvalidIndentation
+        | ErrorKind::MappingKeyNotAllowed => {
+            "begin this line in the same column as those above that it stands beside; what belongs to a key is two spaces deeper"
+        }
+        ErrorKind::MappingValueNotAllowed => {
+            "a text with `: ` in it needs quotes; if this is a key, it is indented too deep, or the line above lacks its `:`"
+        }
+        ErrorKind::TabNotAllowed | ErrorKind::TabInBlockIndentation | ErrorKind::TabInIndentation => {
+            "indent with spaces, two a level"
+        }
+        ErrorKind::ExpectedFlowMappingSeparator
+        | ErrorKind::ExpectedFlowSequenceSeparator
+        | ErrorKind::UnexpectedEofFlowMapping
+        | ErrorKind::UnexpectedEofFlowSequence => {
+            "a comma is missing here, or a `}` or `]` at the end of something that was opened above"
+        }
+        _ => return None,
+    })
 }
 
 fn too_deep(span: Span) -> Diagnostic {

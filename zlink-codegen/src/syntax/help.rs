@@ -48,8 +48,24 @@ pub(super) fn example(what: &str) -> Option<&'static str> {
 
 /// What says here what a key says elsewhere.
 pub(super) fn instead(what: &str, key: &str) -> Option<&'static str> {
-    let what = if what.starts_with("a method") { "a method" } else { what };
+    let what = ["a method", "a timer"]
+        .into_iter()
+        .find(|part| what.starts_with(part))
+        .unwrap_or(what);
     Some(match (what, key) {
+        ("a timer", "period" | "interval" | "every" | "delay" | "overrun") => {
+            "remove it: a turn starts a timer and says how often it ticks: `turn.add_timer(ROOM_TICK, period)?`"
+        }
+        (SPOT | ENTRY | USER | PER_ACTOR | INSTANCE | ACTOR, "capacity" | "weight") => {
+            "remove it: the node says it, where it registers the type: `objects.capacity(…)`, `objects.placement_weight(…)`"
+        }
+        (INSTANCE, "idle" | "idle_timeout" | "timeout" | "ttl" | "expires") => {
+            "remove it: the node says when idle ones close: `objects.instance_idle_timeout(…)`"
+        }
+        (SPOT | USER | INSTANCE | ACTOR, "state") => {
+            "write it under `relocation`: `relocation: { policy: preserve, state: RoomState }`"
+        }
+        (SPOT | USER | INSTANCE | ACTOR, "policy") => "write it under `relocation`: `relocation: { policy: recreate }`",
         ("a field", "optional" | "nullable") => {
             "leave it out: a field is optional unless it says `required: true`, \
              and a number that may be absent has the type `optional<…>`"

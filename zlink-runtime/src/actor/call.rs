@@ -103,38 +103,46 @@ impl ActorClient {
 }
 
 managing! {
-    /// Asks where an Actor is.
+    /// Asks where an Actor is. One that is not admitted yet is not there. Dropping the future is harmless.
     ///
     /// # Errors
-    /// `TypeMismatch` where the ID is one of another type; `Unavailable` or another kind where the Location Store fails,
-    /// which never means that there is none.
+    /// [`CallError::Argument`](crate::error::CallError::Argument) where the ID is none. `TypeMismatch` where it is one of another type;
+    /// `Unavailable` or another kind where the Location Store fails, which never means that there is none; `NotConfigured` where no mesh of this process has an object role, `DeadlineExceeded`, `ShuttingDown`.
     FindActorCall => Option<ActorRef>
 }
 managing! {
     /// Ends an Actor: it takes nothing new, finishes what it has accepted, and its ID is free. One that is a member of a User
-    /// Spot leaves that first.
+    /// Spot leaves that first. `false` where it is not there any more, or not yet. An end that has begun goes on where the
+    /// future is dropped or its time is up.
     ///
     /// # Errors
     /// `InvalidOperation` where the ID is one of another incarnation by now, or the Actor is a member of a User Spot;
-    /// `Unavailable` where it ends already, or its host cannot be reached.
+    /// `TypeMismatch` where the reference is one of another type; `Unavailable` where it ends already, or its host cannot be reached;
+    /// `NotConfigured` where no mesh of this process has an object role, `DeadlineExceeded`, `ShuttingDown`.
     DestroyActorCall => bool
 }
 managing! {
-    /// Frees the ID of an Actor whose host is dead.
+    /// Frees the ID of an Actor whose host is dead. `false` where it is not there any more. Dropping the future gives up the
+    /// wait; what was sent to the Location Store stays done.
     ///
     /// # Errors
     /// `InvalidOperation` where its host lives, or the ID is one of another incarnation by now; `DeadlineExceeded` where
-    /// its end was not proved in time.
+    /// its end was not proved in time; `Unavailable` or another kind where the Location Store fails; `NotConfigured` where no mesh of
+    /// this process has an object role; `ShuttingDown`.
     ReleaseActorCall => bool
 }
 
 creating! {
-    /// Creates an Actor, or gets the one that is there. The request has at most 1 MiB, encoded, and its answer 64 KiB.
+    /// Creates an Actor, or gets the one that is there. The request has at most 1 MiB, encoded, and its answer 64 KiB. A
+    /// creation that has begun goes on where the future is dropped or its time is up: ask with `find`.
     ///
     /// # Errors
-    /// `AlreadyExists`, `TypeMismatch` where the ID is of another type, also of one whose host is dead, `NotFound` where no node
-    /// has a factory for the type, `CapacityExceeded` where none has room, `InternalFailure` where the factory or the admission
-    /// fails, or its answer is too long, `Unavailable`,
-    /// `DeadlineExceeded`. `InvalidOperation` where an option is set twice.
+    /// [`CallError::Argument`](crate::error::CallError::Argument) where the ID is none or the request cannot be encoded.
+    /// `AlreadyExists` where `create` finds one, `TypeMismatch` where the ID is of another type, also of one whose host is dead,
+    /// `NotFound` where no linked node has a factory for the type, `CapacityExceeded` where none has room, `InternalFailure` where
+    /// the factory or the admission fails, or its answer is too long,
+    /// `Unavailable` where the Location Store, or whoever has the ID, is. `InvalidOperation` where an option is set twice, or several
+    /// meshes have an object role and `in_mesh` names none. `NotConfigured` where no mesh of this process has an object role, `DeadlineExceeded`, `ShuttingDown`.
+    /// What the Entry Spot does not admit is no error: [`ActorCreated::Rejected`].
     CreateActorCall => ActorCreated
 }

@@ -183,7 +183,7 @@ impl HostBuilder {
 
     /// Finds other hosts, and is found, through this store: every mesh and channel of the host is published there and looked
     /// for there, beside those that it connects to by hand, unless it is `manual`. At most one store, by its address
-    /// (`memory://`, `sqlite://path`) or as a provider. It is opened and [probed](crate::location::probe) before any
+    /// (`memory://`, `sqlite://path`, `redis://host`; see [`StoreSource`]) or as a provider. It is opened and [probed](crate::location::probe) before any
     /// socket is.
     ///
     /// ```

@@ -107,7 +107,8 @@ impl ObjectServerBuilder {
         self
     }
 
-    /// Closes Instance Spots that have had nothing to do for longer than this. They stay where it is not set.
+    /// Closes Instance Spots that have had nothing to do for longer than this, 1 ms to `i32::MAX` ms: no message and no tick of a
+    /// timer. They stay where it is not set.
     pub fn instance_idle_timeout(mut self, timeout: Duration) -> Self {
         self.idle_timeout = Some(timeout);
         self
@@ -156,8 +157,10 @@ impl ObjectServerBuilder {
                     || mesh.clients.iter().any(|client| client == channel);
                 if !takes_part {
                     let text = format!(
-                        "the Spot {} subscribes to channel {:?}, in which this node takes no part; add serve(…) or client(…)",
+                        "the Spot {} subscribes to channel {:?}, in which this node takes no part; add take_part({:?}) to its \
+                         mesh, or serve(…) a service of that name",
                         factory.stable_type(),
+                        channel.as_str(),
                         channel.as_str()
                     );
                     mistakes.add(place, text);

@@ -35,7 +35,7 @@ impl MeshNode<'_> {
         let is_ours = is_ours || self.status().channels.iter().any(|(name, _)| *name == channel);
         if !is_ours {
             let text = format!(
-                "this node takes no part in channel {channel:?} of mesh {:?}",
+                "this node takes no part in channel {channel:?} of mesh {:?}; add client(…) or serve(…) to the mesh",
                 self.mesh.name
             );
             return Err(Error::not_executed(ErrorKind::NotFound, text).into());

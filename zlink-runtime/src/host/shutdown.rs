@@ -18,7 +18,7 @@ use super::{Host, Inner};
 const LINGER: Duration = Duration::from_secs(2);
 
 /// A shutdown that had to end accepted work by force.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the host was stopped by force after {waited:?}: {jobs} accepted jobs had not ended, their callers were told; \
      {failed} Spots did not close well"
@@ -28,6 +28,8 @@ pub struct ShutdownError {
     failed: usize,
     waited: Duration,
 }
+
+crate::error::shown!(ShutdownError);
 
 impl ShutdownError {
     /// Jobs that had been accepted and did not end.

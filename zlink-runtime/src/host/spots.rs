@@ -110,10 +110,11 @@ impl Host {
     /// What the Location Store says of the Spot with this ID; `None` where there is none. It is read anew each time.
     ///
     /// # Errors
-    /// [`ErrorKind::NotConfigured`] where the host has no Location Store; otherwise that it failed, which never means that
-    /// there is no such Spot. Dropping the future harms nothing.
-    pub async fn find_spot(&self, id: &SpotId) -> Result<Option<SpotEntry>, CallError> {
-        match self.spots()?.resolve(&ObjectId::Spot(id.clone())).await {
+    /// [`CallError::Argument`] where the ID is none. [`ErrorKind::NotConfigured`] where the host has no Location Store; otherwise
+    /// that it failed, which never means that there is no such Spot. Dropping the future harms nothing.
+    pub async fn find_spot(&self, id: impl AsRef<str>) -> Result<Option<SpotEntry>, CallError> {
+        let id = SpotId::new(id).map_err(|error| ArgumentError::new("id", error.to_string()))?;
+        match self.spots()?.resolve(&ObjectId::Spot(id)).await {
             Resolved::Ready(record) | Resolved::Creating(record) => Ok(SpotEntry::new(record, true)),
             Resolved::Unavailable(record) => Ok(SpotEntry::new(record, false)),
             Resolved::Missing => Ok(None),

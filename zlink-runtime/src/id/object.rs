@@ -22,6 +22,14 @@ impl Space {
         }
     }
 
+    /// The same behind its article.
+    pub(crate) const fn one(self) -> &'static str {
+        match self {
+            Space::Spots => "a Spot",
+            Space::Actors => "an Actor",
+        }
+    }
+
     /// What events call one of them.
     pub(crate) const fn surface(self) -> &'static str {
         match self {

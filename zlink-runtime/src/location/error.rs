@@ -3,10 +3,10 @@
 use crate::error::{ArgumentError, ErrorKind};
 
 /// A store operation that has no answer.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// The input was refused before any I/O. Nothing was done.
-    #[error("{0}")]
+    #[error(transparent)]
     Argument(#[from] ArgumentError),
     /// The store cannot be reached or used now. A write was not applied, and will not be.
     #[error("the store is unavailable: {0}")]
@@ -28,6 +28,8 @@ pub enum StoreError {
     #[error("the store has issued its last revision; the namespace can only be read")]
     Exhausted,
 }
+
+crate::error::shown!(StoreError);
 
 impl StoreError {
     /// For providers: an input that no type could refuse.
@@ -54,12 +56,14 @@ impl StoreError {
 }
 
 /// A store that cannot be used from the beginning: its address is wrong, or it cannot be opened.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("store {store:?}: {problem}")]
 pub struct OpenError {
     store: String,
     problem: String,
 }
+
+crate::error::shown!(OpenError);
 
 impl OpenError {
     /// For providers: what was to be opened, and what is wrong with it.

@@ -14,15 +14,17 @@ const PREFIX: &str = "probe/";
 const RETENTION: Duration = Duration::from_secs(60);
 
 /// A store that failed, or keeps no contract.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProbeError {
     /// It could not be asked.
-    #[error("{0}")]
+    #[error(transparent)]
     Failed(#[from] StoreError),
     /// It answered, and did not what a store must.
     #[error("the store breaks its contract: {0}")]
     Broken(&'static str),
 }
+
+crate::error::shown!(ProbeError);
 
 /// Checks a store in use: that batches are conditional and whole, that revisions increase, that reads and scans show
 /// what was written. It writes a few bytes under `probe/` and takes them away.

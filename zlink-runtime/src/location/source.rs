@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{BlobStore, LocationStore, MemoryStore, OpenError};
 
-/// A store, or the address of one:
+/// A store, or the address of one. `&str` and `String` become one, and every store:
 ///
 /// - `memory://`: in this process, for this host alone. Hosts that shall share one are given clones of a
 ///   [`MemoryStore`].
@@ -190,7 +190,10 @@ const WITHOUT_SQLITE: &str = "this build has no SQLite; turn on the cargo featur
 fn parse(text: &str) -> Result<Address<'_>, OpenError> {
     let refuse = |problem: &str| Err(OpenError::new(&shown(text), problem));
     let Some((scheme, rest)) = text.split_once("://") else {
-        return refuse("is no address of a store; write memory:// or sqlite://path");
+        return match text.split_once(':') {
+            Some(("sqlite", path)) => refuse(&format!("lacks the slashes; write sqlite://{path}")),
+            _ => refuse("is no address of a store; write memory://, sqlite://path or redis://host"),
+        };
     };
     match scheme {
         "memory" if rest.is_empty() => Ok(Address::Memory),
@@ -275,6 +278,7 @@ mod tests {
             ("", "no address"),
             ("memory", "no address"),
             ("zlink.db", "no address"),
+            ("sqlite:zlink.db", "write sqlite://zlink.db"),
             ("memory://x", "clones"),
             ("sqlite://", "names no file"),
             ("sqlite://a?mode=ro", "'?'"),

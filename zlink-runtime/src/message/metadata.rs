@@ -115,9 +115,11 @@ pub struct MetadataView<'a> {
 }
 
 /// Received bytes that are no metadata.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the metadata is malformed: {0}")]
 pub struct MalformedMetadata(&'static str);
+
+crate::error::shown!(MalformedMetadata);
 
 /// One entry, and the bytes behind it.
 #[derive(Clone, Copy)]

@@ -15,9 +15,11 @@ pub struct Timestamp(i64);
 pub struct SignedDuration(i64);
 
 /// A time that 64 bits of microseconds do not reach, or a negative duration where none can be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the time is out of range")]
 pub struct TimeOutOfRange;
+
+crate::error::shown!(TimeOutOfRange);
 
 impl Timestamp {
     /// The point `micros` microseconds after the Unix epoch.

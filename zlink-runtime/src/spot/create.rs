@@ -145,8 +145,8 @@ impl Asking {
         if is_right(record.kind) && record.stable_type == self.stable_type {
             return Ok(());
         }
-        let (id, noun) = (record.id.as_str(), record.id.space().noun());
-        let text = format!("{id:?} is a {noun} of the type {}", record.stable_type);
+        let (id, one) = (record.id.as_str(), record.id.space().one());
+        let text = format!("{id:?} is {one} of the type {}", record.stable_type);
         refused(ErrorKind::TypeMismatch, text)
     }
 
@@ -222,7 +222,8 @@ impl Asking {
                                 .map(|created| created.unwrap_or_else(|| Creation::Existing(record.reference())));
                         }
                     } else if exclusive {
-                        return refused(ErrorKind::AlreadyExists, format!("there is a {id:?}"));
+                        let text = format!("there is {} {:?} already", id.space().one(), id.as_str());
+                        return refused(ErrorKind::AlreadyExists, text);
                     } else {
                         return Ok(Creation::Existing(record.reference()));
                     }

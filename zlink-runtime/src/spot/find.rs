@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::channel::{self, Found, Intent, SpotTo};
 use crate::clock;
 use crate::error::{Error, ErrorKind};
-use crate::id::{Generation, MeshName, ObjectId, ObjectKind, ObjectRef, Rid, SpotId, SpotType};
+use crate::id::{Generation, MeshName, ObjectId, ObjectKind, ObjectRef, Rid, Space, SpotId, SpotType};
 use crate::limit::ACTIVATION_TIME;
 use crate::location::{AuthorityError, Removal, Resolved, SpotRecord, SpotState};
 use crate::message::codec;
@@ -39,6 +39,17 @@ pub(super) fn unavailable(record: &SpotRecord) -> Error {
         record.id.space().noun()
     );
     Error::not_executed(ErrorKind::Unavailable, text)
+}
+
+/// What a call is told that makes nothing, and found nothing to call.
+fn absent(id: &ObjectId, is_being_made: bool) -> String {
+    match id.space() {
+        _ if is_being_made => format!("{id:?} is still being made, and takes no messages yet"),
+        Space::Spots => format!(
+            "there is no {id:?}; an Instance Spot is made by a call with .activating(), a User Spot by get_or_create"
+        ),
+        Space::Actors => format!("there is no {id:?}; an Actor is made by create or get_or_create"),
+    }
 }
 
 /// Whether an ID has the form of those that the runtime gives to Entry Spots.
@@ -127,12 +138,12 @@ impl Inner {
                     }
                 }
                 (Resolved::Unavailable(record), _) => return Err(unavailable(&record)),
-                (Resolved::Missing | Resolved::Creating(_), None) => {
+                (standing @ (Resolved::Missing | Resolved::Creating(_)), None) => {
                     // Another call of this host may have begun to make it while the store was asked.
                     if let Some(OnItsWay::Behind(found)) = self.first_message(spot) {
                         return Ok(found);
                     }
-                    let text = format!("there is no {:?}", spot.id);
+                    let text = absent(&spot.id, matches!(standing, Resolved::Creating(_)));
                     return Err(Error::not_executed(ErrorKind::NotFound, text));
                 }
                 (Resolved::Creating(_), Some(_)) => {

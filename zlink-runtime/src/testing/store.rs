@@ -100,12 +100,14 @@ impl fmt::Debug for Case {
 }
 
 /// A promise that was broken.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{case}: {problem}")]
 pub struct Failure {
     case: &'static str,
     problem: String,
 }
+
+crate::error::shown!(Failure);
 
 impl Failure {
     /// The case that found it.

@@ -23,12 +23,14 @@ enum Scheme {
 }
 
 /// Why a text is no endpoint, or not one for this use.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("endpoint {text:?}: {problem}")]
 pub struct InvalidEndpoint {
     text: String,
     problem: &'static str,
 }
+
+crate::error::shown!(InvalidEndpoint);
 
 const TCP: &str = "tcp://";
 const IPC: &str = "ipc://";

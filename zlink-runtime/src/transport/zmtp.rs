@@ -13,7 +13,7 @@ pub use frame::{Decoder, FRAME_HEAD, FrameLimits, Head, frame_head};
 pub use handshake::{Handshake, Properties, Ready, Role, Security};
 
 /// What a peer did that ZMTP, or a bound of ours, forbids.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ZmtpError {
     /// The first bytes are not a ZMTP greeting.
     #[error("not a ZMTP greeting")]
@@ -47,3 +47,5 @@ pub enum ZmtpError {
         limit: u64,
     },
 }
+
+crate::error::shown!(ZmtpError);

@@ -134,7 +134,8 @@ async fn one_that_is_there_is_not_made_again() -> Tested {
         assert_eq!(world.count("make"), 0, "finding makes nothing");
         let (p, actor) = player(&host, "p").await?;
         let again = players.create("p", text("y")).await.unwrap_err();
-        assert_eq!(kind(&again), ErrorKind::AlreadyExists, "{again}");
+        assert_eq!(kind(&again), ErrorKind::AlreadyExists);
+        assert_eq!(again.to_string(), "AlreadyExists: there is an Actor \"p\" already");
         let got = players.get_or_create("p", text("y")).await?;
         assert_eq!(got.reference(), Some(&actor));
         assert_eq!(got, ActorCreated::Existing(actor.clone()));

@@ -28,6 +28,7 @@ mod records;
 mod references;
 mod reroute;
 mod sends;
+mod shown;
 mod sockets;
 mod stall;
 mod startup;

@@ -44,7 +44,9 @@ async fn whoever_must_not_begin_alone_waits_until_there_are_servers() {
     let both = spawn(async move { waiting.mesh("shop").unwrap().ready(ORDERS, 2, SOON).await });
     mesh.connect(&endpoint(&b), None).unwrap();
     soon("both", both).await.unwrap().unwrap();
-    assert_eq!(failure(mesh.ready(STOCK, 1, SOON).await).0, ErrorKind::NotFound);
+    let stranger = mesh.ready(STOCK, 1, SOON).await.unwrap_err();
+    assert_eq!(stranger.kind(), Some(ErrorKind::NotFound));
+    assert!(stranger.to_string().contains("add client(…)"), "{stranger}");
     // The wait is always finite.
     let most = Duration::from_millis(i32::MAX.unsigned_abs().into());
     for endless in [Duration::ZERO, most + Duration::from_nanos(1), Duration::MAX] {

@@ -87,6 +87,12 @@ async fn a_file_that_is_none_of_ours_is_refused_and_left_alone() {
 
     assert!(refusal(&path("none/s.db")).await.contains("does not exist"));
     assert!(refusal(folder.path()).await.contains("it is a folder"));
+    // A file of the kernel's, beside which nobody makes another.
+    let kernels = refusal(Path::new("/proc/version")).await;
+    assert!(
+        kernels.contains("\"/proc/version\": it cannot be") && kernels.contains("-wal"),
+        "{kernels}"
+    );
 
     let newer = path("newer.db");
     made(&newer).await;

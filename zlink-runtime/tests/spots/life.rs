@@ -225,6 +225,11 @@ async fn nobody_makes_a_room_by_asking_for_it() -> Tested {
         let room = room_spots(&host).of("nowhere");
         let unknown = look(&room, "lines").await.unwrap_err();
         assert_eq!(unknown.kind(), Some(ErrorKind::NotFound), "{unknown}");
+        let told = unknown.to_string();
+        assert!(
+            told.contains("there is no Spot \"nowhere\"") && told.contains(".activating()"),
+            "{told}"
+        );
         let unknown = room.say(text("x")).await.unwrap_err();
         assert_eq!(unknown.kind(), Some(ErrorKind::NotFound), "{unknown}");
         assert_eq!(room_spots(&host).find("nowhere").await?, None);
@@ -249,10 +254,9 @@ async fn a_room_is_there_once_it_is_initialised() -> Tested {
         let creating = tokio::spawn(room_spots(&host).get_or_create("room", text("x")).into_future());
         world.until("held in initialize").await;
         let room = room_spots(&host).of("room");
-        assert_eq!(
-            look(&room, "lines").await.unwrap_err().kind(),
-            Some(ErrorKind::NotFound)
-        );
+        let early = look(&room, "lines").await.unwrap_err();
+        assert_eq!(early.kind(), Some(ErrorKind::NotFound));
+        assert!(early.to_string().contains("is still being made"), "{early}");
         assert_eq!(room_spots(&host).find("room").await?, None);
         world.open_build(1);
         creating.await??;

@@ -48,7 +48,7 @@ async fn every_mistake_of_a_registration_is_told_at_once() -> Tested {
         "arena.cart is no Entry Spot",
         "a capacity for the type arena.cart, and no factory",
         "placement weight 20000",
-        "the Spot arena.room subscribes to channel \"room-events\", in which this node takes no part",
+        "the Spot arena.room subscribes to channel \"room-events\", in which this node takes no part; add take_part(\"room-events\")",
     ] {
         assert!(text.contains(part), "{part:?} is not in {text}");
     }

@@ -1550,7 +1550,7 @@ pub const SPOT_ACTIVATES_NO_MORE: rt::SpotType = rt::SpotType::from_static("chan
 /// What a Spot `spot_activates_no_more` is made with, and may keep.
 pub type SpotActivatesNoMoreContext = rt::SpotContext<rt::InstanceSpot>;
 
-/// A turn of a Spot `spot_activates_no_more`: what its callbacks may do.
+/// A turn of a Spot `spot_activates_no_more`: what its callbacks may do. Messages of the compiler say `ObjectTurn<'_, InstanceSpot>`.
 pub type SpotActivatesNoMoreTurn<'t> = rt::SpotTurn<'t, rt::InstanceSpot>;
 
 /// What the Spots `spot_activates_no_more` do; [`spot_activates_no_more_spot`] registers them.
@@ -1623,6 +1623,8 @@ impl SpotActivatesNoMoreSpotClient {
         self.spot.request(const { rt::Method::request("changes.spot_activates_no_more.ask", rt::None) }, request)
     }
     /// Calls `changes.spot_activates_no_more.keep`.
+    ///
+    /// It finds the Spot, or ends with `NotFound`; with `.activating()`, it makes one where there is none.
     pub fn keep(&self, request: SpotActivatesNoMore) -> rt::Activates<rt::RequestCall<SpotActivatesNoMore, SpotActivatesNoMore>> {
         self.spot.activates(self.spot.request(const { rt::Method::request("changes.spot_activates_no_more.keep", rt::None) }, request))
     }
@@ -1634,7 +1636,7 @@ pub const SPOT_CLOSES_NOW: rt::SpotType = rt::SpotType::from_static("changes.spo
 /// What a Spot `spot_closes_now` is made with, and may keep.
 pub type SpotClosesNowContext = rt::SpotContext<rt::InstanceSpot>;
 
-/// A turn of a Spot `spot_closes_now`: what its callbacks may do.
+/// A turn of a Spot `spot_closes_now`: what its callbacks may do. Messages of the compiler say `ObjectTurn<'_, InstanceSpot>`.
 pub type SpotClosesNowTurn<'t> = rt::SpotTurn<'t, rt::InstanceSpot>;
 
 /// What the Spots `spot_closes_now` do; [`spot_closes_now_spot`] registers them.
@@ -1699,6 +1701,8 @@ pub struct SpotClosesNowSpotClient { spot: rt::SpotClient }
 
 impl SpotClosesNowSpotClient {
     /// Calls `changes.spot_closes_now.ask`.
+    ///
+    /// It finds the Spot, or ends with `NotFound`; with `.activating()`, it makes one where there is none.
     pub fn ask(&self, request: SpotClosesNow) -> rt::Activates<rt::RequestCall<SpotClosesNow, SpotClosesNow>> {
         self.spot.activates(self.spot.request(const { rt::Method::request("changes.spot_closes_now.ask", rt::None) }, request))
     }
@@ -1710,7 +1714,7 @@ pub const SPOT_RUNS_OTHERWISE: rt::SpotType = rt::SpotType::from_static("changes
 /// What a Spot `spot_runs_otherwise` is made with, and may keep.
 pub type SpotRunsOtherwiseContext = rt::SpotContext<rt::UserSpot>;
 
-/// A turn of a Spot `spot_runs_otherwise`: what its callbacks may do.
+/// A turn of a Spot `spot_runs_otherwise`: what its callbacks may do. Messages of the compiler say `ObjectTurn<'_, UserSpot>`.
 pub type SpotRunsOtherwiseTurn<'t> = rt::SpotTurn<'t, rt::UserSpot>;
 
 /// What the Spots `spot_runs_otherwise` do; [`spot_runs_otherwise_spot`] registers them.
@@ -1799,7 +1803,7 @@ pub const SPOT_TIMER_REMOVED: rt::SpotType = rt::SpotType::from_static("changes.
 /// What a Spot `spot_timer_removed` is made with, and may keep.
 pub type SpotTimerRemovedContext = rt::SpotContext<rt::UserSpot>;
 
-/// A turn of a Spot `spot_timer_removed`: what its callbacks may do.
+/// A turn of a Spot `spot_timer_removed`: what its callbacks may do. Messages of the compiler say `ObjectTurn<'_, UserSpot>`.
 pub type SpotTimerRemovedTurn<'t> = rt::SpotTurn<'t, rt::UserSpot>;
 
 /// What the Spots `spot_timer_removed` do; [`spot_timer_removed_spot`] registers them.
@@ -1887,7 +1891,7 @@ pub const SPOT_IS_MADE_OTHERWISE: rt::SpotType = rt::SpotType::from_static("chan
 /// What a Spot `spot_is_made_otherwise` is made with, and may keep.
 pub type SpotIsMadeOtherwiseContext = rt::SpotContext<rt::UserSpot>;
 
-/// A turn of a Spot `spot_is_made_otherwise`: what its callbacks may do.
+/// A turn of a Spot `spot_is_made_otherwise`: what its callbacks may do. Messages of the compiler say `ObjectTurn<'_, UserSpot>`.
 pub type SpotIsMadeOtherwiseTurn<'t> = rt::SpotTurn<'t, rt::UserSpot>;
 
 /// What the Spots `spot_is_made_otherwise` do; [`spot_is_made_otherwise_spot`] registers them.

@@ -81,7 +81,7 @@ impl<'c> Context<'c> {
             .line(format_args!("pub type {} = rt::ActorContext;", names.context));
         self.text.line("");
         self.text.line(format_args!(
-            "/// A turn of an Actor `{}`: what its callbacks may do.",
+            "/// A turn of an Actor `{}`: what its callbacks may do. Messages of the compiler say `ObjectTurn<'_, Actor>`.",
             it.name
         ));
         self.text

@@ -84,7 +84,7 @@ impl Context<'_> {
         ));
         self.text.line("");
         self.text.line(format_args!(
-            "/// A turn of a Spot `{}`: what its callbacks may do.",
+            "/// A turn of a Spot `{}`: what its callbacks may do. Messages of the compiler say `ObjectTurn<'_, {marker}>`.",
             it.name
         ));
         self.text.line(format_args!(

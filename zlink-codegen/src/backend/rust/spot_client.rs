@@ -121,6 +121,11 @@ impl Context<'_> {
             }
             let otherwise = format_args!("Calls `{}`.", member.method.packet);
             doc::lines(self.text, &member.method.doc, otherwise);
+            if method.activates {
+                self.text.line("///");
+                self.text
+                    .line("/// It finds the Spot, or ends with `NotFound`; with `.activating()`, it makes one where there is none.");
+            }
             self.text
                 .line(format_args!("pub fn {ident}(&self, {argument}: {input}) -> {ty} {{"));
             self.text.line(value);

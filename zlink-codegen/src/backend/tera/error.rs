@@ -106,7 +106,7 @@ fn tag(text: &str) -> &str {
 }
 
 /// Why templates give no files.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Error {
     /// The template, its line and column from 1, as far as they are known.
     place: Option<(String, Option<(usize, usize)>)>,
@@ -188,3 +188,10 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl fmt::Debug for Error {
+    /// As people read it: a `main` that ends with `?` prints it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

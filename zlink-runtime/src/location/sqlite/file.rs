@@ -285,6 +285,10 @@ fn explain(error: &rusqlite::Error, kind: Kind) -> String {
             format!("it is damaged ({error}); replace it from a backup, or remove it")
         }
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => format!("it cannot be written ({error})"),
+        Some(ErrorCode::CannotOpen) => format!(
+            "it cannot be opened, or not be made ({error}); name a file of its own, in a folder where this program may write \
+             it and the two beside it that end in -wal and -shm"
+        ),
         _ => error.to_string(),
     }
 }

@@ -78,11 +78,7 @@ macro_rules! codec_error {
 
         impl std::error::Error for $name {}
 
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, concat!(stringify!($name), "({:?})"), self.to_string())
-            }
-        }
+        $crate::error::shown!($name);
     };
 }
 
@@ -103,7 +99,7 @@ codec_error! {
 }
 
 /// Why a value cannot be encoded.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeProblem {
     /// More bytes or items than the schema's `max`.
@@ -131,8 +127,10 @@ pub enum EncodeProblem {
     TooLarge,
 }
 
+crate::error::shown!(EncodeProblem);
+
 /// Why bytes are not the message they are read as.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeProblem {
     /// Something lies outside the bytes, or outside its table.
@@ -156,7 +154,7 @@ pub enum DecodeProblem {
         max: u32,
     },
     /// A text or byte string that is no identity.
-    #[error("{0}")]
+    #[error(transparent)]
     Identity(#[from] crate::id::InvalidId),
     /// An object generation outside 1..=2^63-1.
     #[error("is no object generation: {0} is not in 1..=9223372036854775807")]
@@ -177,3 +175,5 @@ pub enum DecodeProblem {
     #[error("uses its bytes more than {factor} times over", factor = super::reader::VISITS_PER_BYTE)]
     Inflated,
 }
+
+crate::error::shown!(DecodeProblem);

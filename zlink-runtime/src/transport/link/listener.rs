@@ -86,10 +86,7 @@ pub(super) async fn bind(
     acceptor: Arc<dyn Acceptor>,
 ) -> Result<Box<dyn Listener>, TransportError> {
     let bound = transport.sockets.bind(endpoint).await;
-    let (socket, endpoint) = bound.map_err(|error| TransportError::Bind {
-        endpoint: endpoint.to_string(),
-        cause: error.to_string(),
-    })?;
+    let (socket, endpoint) = bound.map_err(|error| TransportError::bind(endpoint, &error))?;
     let places = Arc::new(Semaphore::new(transport.config.connections.min(Semaphore::MAX_PERMITS)));
     let accepting = Arc::new(Accepting {
         transport: transport.clone(),

@@ -53,10 +53,7 @@ impl Connections {
     /// Where the endpoint cannot be bound.
     pub(crate) async fn publish(&self, endpoint: &Endpoint) -> Result<Publisher, TransportError> {
         let bound = self.sockets.bind(endpoint).await;
-        let (socket, endpoint) = bound.map_err(|error| TransportError::Bind {
-            endpoint: endpoint.to_string(),
-            cause: error.to_string(),
-        })?;
+        let (socket, endpoint) = bound.map_err(|error| TransportError::bind(endpoint, &error))?;
         let shared = Arc::<Shared>::default();
         let places = Arc::new(Semaphore::new(self.config.connections.min(Semaphore::MAX_PERMITS)));
         // The connections end with the task that accepts them.

@@ -3,9 +3,10 @@
 //! `lease/<owner>` · `node/<mesh>/<rid>` and `server/<channel>/<rid>` with their stamps `stamp/node/<mesh>` and
 //! `stamp/server/<channel>`. Names are percent-encoded byte for byte, so no two of them ever meet in one key.
 //!
-//! `s:<length>:<id>` is the authority of a Spot, `a:<length>:<id>` that of an Actor, and of an owner: `r/<owner>/<that>` what it has, `taken/<owner>/<that>` what
-//! was taken from it, `writer/<owner>` its last batch. `capacity/<rid>` counts the Spots of a node,
-//! `capacity/<rid>/a` its Actors, `capacity/<rid>/<kind>/<type>` those of one type. `terminal/<rid>/<lifecycle>/<operation>` is how a creation ended.
+//! `s:<length>:<id>` is the authority of a Spot, `a:<length>:<id>` that of an Actor, and of an owner: `r/<owner>/<that>` what
+//! it has, `taken/<owner>/<that>` what was taken from it, `writer/<owner>` its last batch. `capacity/<rid>` counts the Spots
+//! of a node, `capacity/<rid>/a` its Actors, `capacity/<rid>/<kind>/<type>` those of one type.
+//! `terminal/<rid>/<lifecycle>/<operation>` is how a creation ended.
 
 use std::fmt;
 

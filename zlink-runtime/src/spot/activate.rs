@@ -128,8 +128,13 @@ impl Inner {
         }
     }
 
-    /// Somebody else was first: what was accepted here goes there, in order, and what comes behind it too.
+    /// Somebody else was first: what was accepted here goes there, in order, and what comes behind it too. Not into another
+    /// mesh (decision 0069).
     fn lost(self: &Arc<Self>, object: &Arc<Object>, owner: SpotRecord) {
+        if owner.mesh != object.home.mesh {
+            let text = format!("the Spot is made in mesh {:?}", owner.mesh.as_str());
+            return self.gave_up(object, Error::not_executed(ErrorKind::Unavailable, text));
+        }
         if owner.owner == self.fence.lease().config().owner && owner.node == object.home.rid {
             // It is of this very host, and on its way out or in.
             let text = "the Spot is being closed or made";

@@ -248,6 +248,9 @@ fn admit(
         decided.unwrap_or_else(|_| {
             Err(match spot.phase() {
                 super::object::Phase::Ready => MakeError::Failed(HandlerError::new("the admission panicked")),
+                _ if begun.load(Ordering::Acquire) => {
+                    MakeError::Refused(Error::unknown(ErrorKind::ShuttingDown, "the Entry Spot ends"))
+                }
                 _ => refused(ErrorKind::ShuttingDown, "the Entry Spot ends"),
             })
         })

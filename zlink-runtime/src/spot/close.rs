@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::task::Poll;
 use std::time::Duration;
 
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 
 use crate::clock;
@@ -44,6 +44,29 @@ impl Closed {
     }
 }
 
+/// What did not end well as a host stopped.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Ends {
+    /// Jobs.
+    unfinished: usize,
+    /// Spots and Actors.
+    failed: usize,
+}
+
+impl Ends {
+    fn count(&mut self, closed: Result<Closed, JoinError>) {
+        match closed {
+            Ok(Closed::Well) => {}
+            Ok(Closed::Late(jobs)) => self.unfinished += jobs,
+            Ok(Closed::Failed) => self.failed += 1,
+            Err(error) => {
+                tracing::error!(target: "zlink::spot", event_id = "zlink.spot.closing_failed", %error, "a close did not come to its end");
+                self.failed += 1;
+            }
+        }
+    }
+}
+
 impl Inner {
     /// Ends a Spot that takes nothing new any more: what it has accepted, `on_closing`, its record. Returns whether all
     /// that ended well, and in time.
@@ -55,28 +78,31 @@ impl Inner {
     ) -> Closed {
         let deadline = deadline.unwrap_or_else(|| clock::now() + CLOSING_TIME);
         let closed = match object.begins_to_end() {
-            Ok(first) => {
+            Ok(()) => {
                 let closed = self.end_work(&object, reason, deadline).await;
-                drop(first);
+                let closed = object.has_closed(closed);
+                if object.phase() == Phase::Ended && reason != CloseReason::HostShutdown {
+                    // Another host has it, or this one has stopped meanwhile, and has done the rest.
+                    return closed;
+                }
                 closed
             }
-            Err(mut over) => {
-                let over = async { while over.changed().await.is_ok() {} };
-                match tokio::time::timeout_at(deadline, over).await {
-                    Ok(()) => Closed::Well,
-                    Err(_) => {
-                        let jobs = object.stop_rest();
-                        // Nothing of it goes on, whoever closes it.
-                        object.stop(ErrorKind::ShuttingDown);
-                        match jobs {
-                            0 => Closed::Well.failed(&object, &"it took too long"),
-                            _ => Closed::Late(jobs),
-                        }
-                    }
+            Err(mut over) => match tokio::time::timeout_at(deadline, over.wait_for(Option::is_some)).await {
+                // It stands in the object, and is told.
+                Ok(told) => told.ok().and_then(|told| *told).unwrap_or(Closed::Failed),
+                Err(_) => {
+                    let closed = match object.unfinished() {
+                        0 => Closed::Well.failed(&object, &"it took too long"),
+                        jobs => Closed::Late(jobs),
+                    };
+                    let closed = object.has_closed(closed);
+                    // Nothing of it goes on, whoever closes it.
+                    object.stop(ErrorKind::ShuttingDown);
+                    closed
                 }
-            }
+            },
         };
-        if let Some(record) = object.record() {
+        if let Some(record) = object.own_record() {
             let removing = self.remove_record(record);
             if reason == CloseReason::HostShutdown {
                 // What stays in the store that does not answer has no owner once the lease has run out.
@@ -98,10 +124,10 @@ impl Inner {
         if tokio::time::timeout_at(deadline, object.drained()).await.is_err() {
             closed = Closed::Late(object.stop_rest());
         }
-        if object.record().is_some() {
+        if object.own_record().is_some() {
             let closing = contained(object.factory.life().close(object.clone(), reason, deadline));
             match tokio::time::timeout_at(deadline, self.while_owned(object, closing)).await {
-                // Where it was taken from this host, nothing of it runs here any more.
+                // Where it has ended, nothing of it runs here any more: it was taken, or whoever stopped it says how it went.
                 Ok(Some(Ok(Ok(()))) | None) => {}
                 Ok(Some(Ok(Err(error)))) => closed = closed.failed(object, &error),
                 Ok(Some(Err(panic))) => closed = closed.failed(object, &panic),
@@ -134,17 +160,18 @@ impl Inner {
         }
     }
 
-    /// Polls `work` only while this host may run its Spots; `None` once another has taken this one.
+    /// Polls `work` only while this host may run its Spots; `None` as soon as this one has ended: another host has it, or it
+    /// was stopped.
     async fn while_owned<T>(&self, object: &Object, work: impl Future<Output = T>) -> Option<T> {
         let mut work = std::pin::pin!(work);
         poll_fn(|cx| {
+            if object.has_ended(cx) {
+                return Poll::Ready(None);
+            }
             if !self.fence.may_run(cx) {
                 return Poll::Pending;
             }
-            match object.phase() {
-                Phase::Ended => Poll::Ready(None),
-                _ => work.as_mut().poll(cx).map(Some),
-            }
+            work.as_mut().poll(cx).map(Some)
         })
         .await
     }
@@ -216,12 +243,7 @@ impl Spots {
     /// `on_closing` failed.
     pub(crate) async fn close(&self, deadline: Instant) -> (usize, usize) {
         self.seal();
-        let (mut unfinished, mut failed) = (0, 0);
-        let mut count = |closed| match closed {
-            Ok(Closed::Late(jobs)) => unfinished += jobs,
-            Ok(Closed::Failed) => failed += 1,
-            Ok(Closed::Well) | Err(_) => {}
-        };
+        let mut ends = Ends::default();
         // A Spot that has members ends after them.
         let (entries, others): (Vec<_>, Vec<_>) = self.all().into_iter().partition(Object::is_entry);
         let (mut actors, mut spots) = (JoinSet::new(), JoinSet::new());
@@ -234,16 +256,16 @@ impl Spots {
             self.finish(object, deadline, to);
         }
         while let Some(closed) = actors.join_next().await {
-            count(closed);
+            ends.count(closed);
         }
         for entry in entries {
             self.finish(entry, deadline, &mut spots);
         }
         while let Some(closed) = spots.join_next().await {
-            count(closed);
+            ends.count(closed);
         }
         self.0.end_tasks();
-        (unfinished, failed)
+        (ends.unfinished, ends.failed)
     }
 
     fn finish(&self, object: Arc<Object>, deadline: Instant, to: &mut JoinSet<Closed>) {
@@ -262,5 +284,30 @@ impl Spots {
         let mut all: Vec<_> = self.0.table.lock().iter().cloned().collect();
         all.sort_unstable_by(|one, other| one.id.cmp(&other.id));
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// REQ: SP-036
+    #[tokio::test]
+    async fn a_close_that_comes_to_no_end_is_none_that_went_well() {
+        let mut all = JoinSet::new();
+        for closed in [Closed::Well, Closed::Late(3), Closed::Failed] {
+            all.spawn(async move { closed });
+        }
+        all.spawn(async { panic!("as told") });
+        all.spawn(std::future::pending()).abort();
+        let mut ends = Ends::default();
+        while let Some(closed) = all.join_next().await {
+            ends.count(closed);
+        }
+        let told = Ends {
+            unfinished: 3,
+            failed: 3,
+        };
+        assert_eq!(ends, told);
     }
 }

@@ -29,6 +29,9 @@ use super::object::{Object, Phase};
 use super::spots::Inner;
 use super::told::Told;
 
+/// What is told of an object of this host that is in another mesh than what came for it.
+pub(super) const ELSEWHERE: &str = "this host has it in another mesh";
+
 impl Objects for Inner {
     fn known(&self, spot: &SpotTo) -> Option<(Found, Option<Arc<KnownSpot>>)> {
         self.known_route(spot)
@@ -86,8 +89,8 @@ impl Objects for Inner {
                 );
             }
             Arrived::Publish(publish) => {
-                let (mesh, source) = (arrival.mesh.clone(), arrival.source.clone());
-                self.fanout.take(mesh, source, arrival.record, *publish, arrival.permit);
+                self.fanout
+                    .take(arrival.mesh.clone(), arrival.record, *publish, arrival.permit);
             }
         }
     }
@@ -236,7 +239,8 @@ impl Inner {
             .lock()
             .named(spot.space, spot.id.of(&arrival.record))
             .cloned()?;
-        if object.phase() != Phase::Ready || object.refusal(spot).is_some() {
+        let is_its = object.phase() == Phase::Ready && object.home.mesh == *arrival.mesh;
+        if !is_its || object.refusal(spot).is_some() {
             return None;
         }
         let packet = packet.of(&arrival.record);
@@ -317,6 +321,9 @@ impl Inner {
         // Its sender knows of no owner yet: it sent the first message here, or this one is it.
         let is_early = activates || incoming.follows();
         let error = match object.phase() {
+            Phase::Creating | Phase::Ready | Phase::Forwarding if object.home.mesh != incoming.mesh => {
+                Some((ErrorKind::Unavailable, ELSEWHERE))
+            }
             Phase::Ready if !is_early => object.refusal(&incoming.spot),
             Phase::Ready | Phase::Forwarding => None,
             // Whoever names its generation has read in the store that it is made, before this host's own answer came.

@@ -100,7 +100,7 @@ pub(super) trait Life: Send + Sync {
         deadline: Instant,
     ) -> BoxFuture<'static, Result<(), HandlerError>>;
 
-    /// Drops its state, where no turn has that: nothing runs any more.
+    /// Drops its state: nothing runs any more. Where a turn has it, it goes with that turn.
     fn forget(&self, object: &Object);
 }
 
@@ -196,7 +196,7 @@ impl<S: Send + 'static, K: OfKind> Life for TypedLife<S, K> {
 
     fn forget(&self, object: &Object) {
         let cell = object.cell().and_then(|cell| cell.downcast_ref::<Resting<S>>());
-        let_go(Some(&object.id), cell.and_then(Resting::take));
+        let_go(Some(&object.id), cell.and_then(Resting::end));
     }
 }
 

@@ -160,13 +160,14 @@ impl Inner {
 
     /// The Spot is there. Where this host sends its messages elsewhere still, this one goes there too, and is returned so:
     /// another call may have begun that while the store was asked. Where it has, the last of them gets the time to arrive
-    /// from there first.
+    /// from there first. What was sent into another mesh does not arrive, and nothing more is sent there.
     async fn leave_activation(&self, spot: &SpotTo, record: &SpotRecord) -> Option<Found> {
         let now = self.authority.reader().now();
         let over = self.finds.lock().activating.get(&spot.id, now).cloned();
+        let arrives = |from: &channel::Place| from.mesh == record.mesh && from.node != record.node;
         match self.first_message(spot) {
-            Some(OnItsWay::Behind(found)) if found.place.node != record.node => return Some(found),
-            Some(OnItsWay::Over(place, left)) if place.node != record.node => tokio::time::sleep(left).await,
+            Some(OnItsWay::Behind(found)) if arrives(&found.place) => return Some(found),
+            Some(OnItsWay::Over(place, left)) if arrives(&place) => tokio::time::sleep(left).await,
             _ => {}
         }
         if let Some(over) = over {
@@ -304,6 +305,51 @@ impl Inner {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A Spot that this host has begun to make in one mesh is there in another: nothing of what is sent to where it began
+    /// comes to it, so nothing more is sent there.
+    ///
+    /// REQ: NET-402, SP-068
+    #[cfg(feature = "testing")]
+    #[tokio::test(start_paused = true)]
+    async fn an_activation_in_another_mesh_is_left_at_once() {
+        use crate::channel::caller::Caller;
+        use crate::location::MemoryStore;
+        use crate::testing::Cluster;
+
+        let cluster = Cluster::new(6);
+        cluster.node("caller", |host| {
+            let host = host.location_store(MemoryStore::new());
+            let host = host.mesh("world", |mesh| mesh.listen("tcp://caller:1").object_client());
+            host.mesh("far", |mesh| mesh.listen("tcp://caller:2").object_client())
+        });
+        let host = cluster.start("caller").await.unwrap();
+        let spots = host.outbound().objects_as::<Inner>().unwrap();
+        let record = super::super::known::tests::record("cart", 3);
+        for node in ["owner", "other"] {
+            for mesh in ["world", "far"] {
+                let place = channel::Place::new(
+                    MeshName::new(mesh).unwrap(),
+                    Rid::new(node).unwrap(),
+                    Generation::from_wire(1).unwrap(),
+                );
+                let begun = spots.begins_to_make(
+                    &mut spots.finds.lock(),
+                    &record.id,
+                    SpotType::from_static("arena.cart"),
+                    place,
+                );
+                drop(begun.unwrap());
+                let there = spots
+                    .leave_activation(&SpotTo::new(record.id.clone(), None), &record)
+                    .await;
+                let goes_there = (node, mesh) == ("other", "world");
+                assert_eq!(there.is_some(), goes_there, "{node} in {mesh}");
+                assert_eq!(spots.finds.lock().activating.len(), usize::from(goes_there));
+            }
+        }
+        cluster.shutdown().await.unwrap();
+    }
 
     /// REQ: SP-006
     #[test]

@@ -67,8 +67,7 @@ impl Inner {
     /// elsewhere: the next call that comes here asks the store anew.
     fn forwards_on(self: &Arc<Self>, object: &Arc<Object>, owner: &SpotRecord, error: &Error) {
         let is_lost = error.kind() == ErrorKind::Unavailable && error.execution() == Execution::NotExecuted;
-        let home = self.home(&owner.mesh);
-        if is_lost && home.is_none_or(|home| !home.links.expects(&owner.node)) {
+        if is_lost && !object.home.links.expects(&owner.node) {
             self.gave_up(object, error.clone());
         }
     }
@@ -89,8 +88,7 @@ impl Inner {
             stable_type: owner.stable_type.clone(),
             mesh: None,
         };
-        let home = self.home(&owner.mesh).unwrap_or(&object.home);
-        let activation = self.envelope(home, &intent, owner.lifecycle)?;
+        let activation = self.envelope(&object.home, &intent, owner.lifecycle)?;
         Ok(Found {
             target: SpotTarget {
                 generation: owner.generation.get(),

@@ -328,4 +328,4 @@ impl Inner {
 
 #[cfg(test)]
 #[cfg(feature = "testing")]
-mod tests;
+pub(super) mod tests;

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::channel::{ReplyTo, deadline};
 use crate::clock;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Execution};
 use crate::execution::guarded;
 use crate::id::{Generation, MeshName, ObjectGeneration, ObjectKind, Rid, Space, SpotType};
 use crate::limit::INBOX_BYTES;
@@ -24,6 +24,7 @@ use crate::transport::BoxFuture;
 use crate::wire::{self, Control, RecordKind, SpotOutcome};
 
 use super::controls::UnderWay;
+use super::desk::ELSEWHERE;
 use super::factory::{Made, MakeError};
 use super::find::{check_new, failed};
 use super::job::SpotJob;
@@ -171,20 +172,30 @@ impl Inner {
         terminal: impl Fn(CreationOutcome, &[u8]) -> Option<Terminal>,
     ) -> Outcome {
         let stable_type = &object.factory.parts().stable_type;
-        tracing::warn!(
-            target: "zlink::spot", event_id = "zlink.spot.not_made", spot = %object.id, %stable_type, %error,
-            "a factory failed"
-        );
-        let (kind, text) = match error {
-            MakeError::Request(_) => (ErrorKind::ProtocolError, error.to_string()),
-            MakeError::Refused(ref error) => (error.kind(), error.message().to_owned()),
-            MakeError::Reply(_) => (ErrorKind::InternalFailure, error.to_string()),
-            MakeError::Failed(_) => (
-                ErrorKind::InternalFailure,
-                format!("the factory of {stable_type} failed"),
-            ),
+        let (told, terminal) = match error {
+            // Nobody has decided about it: nothing is told of it in the store, and another node may be asked the same.
+            MakeError::Refused(refused) if refused.execution() == Execution::NotExecuted => {
+                tracing::debug!(target: "zlink::spot", spot = %object.id, %stable_type, error = %refused, "an object is not made");
+                (refused, None)
+            }
+            error => {
+                tracing::warn!(
+                    target: "zlink::spot", event_id = "zlink.spot.not_made", spot = %object.id, %stable_type, %error,
+                    "a factory failed"
+                );
+                let (kind, text) = match error {
+                    MakeError::Request(_) => (ErrorKind::ProtocolError, error.to_string()),
+                    MakeError::Refused(refused) => (refused.kind(), refused.message().to_owned()),
+                    MakeError::Reply(_) => (ErrorKind::InternalFailure, error.to_string()),
+                    MakeError::Failed(_) => (
+                        ErrorKind::InternalFailure,
+                        format!("the factory of {stable_type} failed"),
+                    ),
+                };
+                let terminal = terminal(CreationOutcome::Failed(kind), text.as_bytes());
+                (Error::unknown(kind, text), terminal)
+            }
         };
-        let terminal = terminal(CreationOutcome::Failed(kind), text.as_bytes());
         let blob = reservation.record().and_then(|record| record.blob.clone());
         match self.authority.abort(reservation, terminal).await {
             Ok(()) => self.unpointed(blob),
@@ -192,7 +203,7 @@ impl Inner {
                 tracing::warn!(target: "zlink::spot", spot = %object.id, %error, "a reservation is not taken back yet");
             }
         }
-        Outcome::Failed(Error::new(kind, crate::error::Execution::Unknown, text))
+        Outcome::Failed(told)
     }
 
     /// It was made: it may be found from here on.
@@ -201,6 +212,10 @@ impl Inner {
         object.watch_blob();
         self.remember(record, losses);
         self.subscribers.add(object);
+        if object.phase() == Phase::Ended {
+            // Whoever ended it was here before it.
+            self.subscribers.remove(object);
+        }
         if object.home.idle_timeout.is_some() && object.factory.parts().kind == ObjectKind::Instance {
             self.evictable.lock().push_back(Arc::downgrade(object));
         }
@@ -411,7 +426,11 @@ impl Inner {
             (Space::Actors, Phase::Closing) => refuse(ErrorKind::Unavailable, "the Actor ends"),
             _ => Ok(Asked::NotThere),
         };
-        let Some(object) = self.object(&id) else {
+        let there = self.object(&id);
+        if there.as_ref().is_some_and(|object| object.home.mesh != *mesh) {
+            return refuse(ErrorKind::Unavailable, ELSEWHERE);
+        }
+        let Some(object) = there else {
             return Ok(Asked::NotThere);
         };
         if !is_there(&object) {
@@ -519,3 +538,7 @@ impl<T> Drop for Contained<T> {
         let_go(None, self.0.take());
     }
 }
+
+#[cfg(test)]
+#[cfg(feature = "testing")]
+mod tests;

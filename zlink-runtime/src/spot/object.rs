@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -20,6 +21,7 @@ use crate::id::{ObjectGeneration, ObjectId, ObjectKind, ObjectRef, SpotId, Timer
 use crate::location::SpotRecord;
 use crate::wire::{ObjectCall, SpotTarget};
 
+use super::close::Closed;
 use super::desk::Incoming;
 use super::factory::SpotFactory;
 use super::here::Route;
@@ -114,8 +116,10 @@ struct End {
     why: Option<Error>,
     /// What makes it anew once it is gone, in order, and until when that may take.
     after: Vec<(Instant, Incoming)>,
-    /// Ends once everything of the user's has, where somebody has begun to close it.
-    over: Option<watch::Receiver<()>>,
+    /// How everything of the user's has ended, once that is known, where somebody has begun to close it.
+    over: Option<watch::Sender<Option<Closed>>>,
+    /// Whoever does, as long as that waits for what is the user's.
+    closer: Option<Waker>,
 }
 
 impl Object {
@@ -213,7 +217,7 @@ impl Object {
         self.factory.parts().kind == ObjectKind::Entry
     }
 
-    /// Its ID.
+    /// Of an Actor, the ID of the Spot that it is a member of.
     pub(super) fn seat(&self) -> Option<SpotId> {
         self.spot()?.id.spot().cloned()
     }
@@ -246,12 +250,36 @@ impl Object {
     }
 
     /// With the state locked, so that what depends on both is one section.
-    fn set_phase(&self, _: &mut State, phase: Phase) {
+    fn set_phase(&self, state: &mut State, phase: Phase) {
         self.phase.store(phase as u8, Ordering::Release);
+        if phase == Phase::Ended {
+            let closer = state.end.as_mut().and_then(|end| end.closer.take());
+            closer.into_iter().for_each(Waker::wake);
+        }
+    }
+
+    /// Whether it is gone; whoever closes it is woken once it is.
+    pub(super) fn has_ended(&self, cx: &Context<'_>) -> bool {
+        let mut state = self.state.lock();
+        if self.phase() == Phase::Ended {
+            return true;
+        }
+        let closer = &mut state.end.get_or_insert_default().closer;
+        if closer.as_ref().is_none_or(|known| !known.will_wake(cx.waker())) {
+            *closer = Some(cx.waker().clone());
+        }
+        false
     }
 
     pub(super) fn record(&self) -> Option<SpotRecord> {
         self.state.lock().record.whole(self)
+    }
+
+    /// Its record, where that is of this very incarnation and owner: who lost a race keeps the winner's.
+    pub(super) fn own_record(&self) -> Option<SpotRecord> {
+        let owner = self.spots.fence.lease().config().owner;
+        let is_own = |record: &SpotRecord| record.owner == owner && self.is_of(record.generation.get());
+        self.record().filter(is_own)
     }
 
     /// Its record has changed in the store, and it is still its owner.
@@ -269,8 +297,17 @@ impl Object {
         }
     }
 
+    /// It is made. Where it has ended meanwhile, its state is of no use any more.
     pub(super) fn has_state(&self, cell: Arc<dyn Any + Send + Sync>) {
         let _ = self.cell.set(cell);
+        let ended = {
+            // Whoever ends it after this finds the state.
+            let _state = self.state.lock();
+            self.phase() == Phase::Ended
+        };
+        if ended {
+            self.forget();
+        }
     }
 
     /// Another host has it: what waits here goes there.
@@ -320,7 +357,7 @@ impl Object {
         let object = self.clone();
         self.spots.runtime.spawn(async move {
             let is_there = |record: &SpotRecord| !record.inbox.is_empty() || record.blob.is_some();
-            let Some(record) = object.record().filter(is_there) else {
+            let Some(record) = object.own_record().filter(is_there) else {
                 return;
             };
             match object.spots.authority.preserve(&record, Bytes::new()).await {
@@ -380,17 +417,30 @@ impl Object {
         begins
     }
 
-    /// Whoever is first to ask closes it, and keeps what this hands out until everything of the user's has ended; others
-    /// wait for that.
-    pub(super) fn begins_to_end(&self) -> Result<watch::Sender<()>, watch::Receiver<()>> {
+    /// Whoever is first to ask closes it; others hear how that went.
+    pub(super) fn begins_to_end(&self) -> Result<(), watch::Receiver<Option<Closed>>> {
         let mut state = self.state.lock();
         let end = state.end.get_or_insert_default();
         if let Some(over) = &end.over {
-            return Err(over.clone());
+            return Err(over.subscribe());
         }
-        let (first, over) = watch::channel(());
-        end.over = Some(over);
-        Ok(first)
+        end.over = Some(watch::Sender::new(None));
+        Ok(())
+    }
+
+    /// Everything of the user's has ended, `so`. Returns what all that close it are told: what was said first.
+    pub(super) fn has_closed(&self, so: Closed) -> Closed {
+        let state = self.state.lock();
+        let Some(over) = state.end.as_ref().and_then(|end| end.over.as_ref()) else {
+            return so;
+        };
+        over.send_if_modified(|told| {
+            let is_first = told.is_none();
+            told.get_or_insert(so);
+            is_first
+        });
+        let told = *over.borrow();
+        told.unwrap_or(so)
     }
 
     /// Closes it, in a task of its own: from a turn of it, that waits for the turn's end.
@@ -430,14 +480,19 @@ impl Object {
         self.owners().iter().for_each(|owner| owner.stop(kind));
     }
 
+    /// How much it still has to do.
+    pub(super) fn unfinished(&self) -> usize {
+        let owners = self.owners();
+        let all = owners.iter().map(Owner::status);
+        all.map(|status| status.queued + status.active).sum()
+    }
+
     /// Ends what it still has to do, at the end of its time. Returns how much that was.
     pub(super) fn stop_rest(&self) -> usize {
-        let mut unfinished = 0;
-        for owner in self.owners() {
-            let status = owner.status();
-            unfinished += status.queued + status.active;
-            owner.stop(ErrorKind::ShuttingDown);
-        }
+        let unfinished = self.unfinished();
+        self.owners()
+            .iter()
+            .for_each(|owner| owner.stop(ErrorKind::ShuttingDown));
         unfinished
     }
 

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 use crate::channel::{Flow, Outbound, is_traced};
 use crate::error::{Error, ErrorKind};
-use crate::id::{ChannelName, MeshName, ObjectId, Rid};
+use crate::id::{ChannelName, MeshName, ObjectId};
 use crate::permit::Permit;
 use crate::transport::{Lane, Record};
 use crate::wire::{self, OperationName, Publish};
@@ -75,6 +75,8 @@ impl Subscribers {
 
 /// Something that was published, as a record.
 struct Published {
+    /// Over which mesh it came; `None` where this host has published it itself.
+    mesh: Option<MeshName>,
     record: Bytes,
     publish: Publish,
 }
@@ -86,6 +88,11 @@ impl Published {
         };
         let text = |span: wire::Span| std::str::from_utf8(span.of(&self.record)).ok().map(str::to_owned);
         Some((text(channel)?, text(self.publish.topic)?, text(packet)?))
+    }
+
+    /// Whether a Spot is one of those that it is for.
+    fn is_for(&self, object: &Object) -> bool {
+        self.mesh.as_ref().is_none_or(|mesh| *mesh == object.home.mesh)
     }
 
     /// Puts it into the queue of one Spot.
@@ -126,9 +133,11 @@ impl Fanout {
         (Self(give), Publishes(take))
     }
 
-    pub(super) fn take(&self, _mesh: MeshName, _source: Rid, record: Bytes, publish: Publish, permit: Permit) {
+    pub(super) fn take(&self, mesh: MeshName, record: Bytes, publish: Publish, permit: Permit) {
+        let mesh = Some(mesh);
+        let published = Published { mesh, record, publish };
         // Where nobody takes it, the host stops.
-        let _ = self.0.send((Published { record, publish }, permit));
+        let _ = self.0.send((published, permit));
     }
 }
 
@@ -142,7 +151,8 @@ impl Publishes {
             let Some(key) = published.key().filter(|_| spots.fence.is_open()) else {
                 continue;
             };
-            let objects = spots.subscribers.of(&key);
+            let mut objects = spots.subscribers.of(&key);
+            objects.retain(|object| published.is_for(object));
             let served = source.serve_each(Some(permit), objects, |object, permit| {
                 published.deliver(&key, &object, permit);
             });
@@ -202,7 +212,8 @@ impl Inner {
                 "a publish cannot be read",
             ));
         };
-        let published = Published { record, publish };
+        let mesh = None;
+        let published = Published { mesh, record, publish };
         let source = self.permits.source();
         for object in here {
             // One that is free, and that nobody waits for.

@@ -116,6 +116,9 @@ impl Home {
 #[derive(Clone)]
 pub(crate) struct Spots(pub(super) Arc<Inner>);
 
+/// Of its locks, whoever has `finds` may take `places`, `counted_out` or `table`; whoever has `table`, the state of an object,
+/// and with that its timers; never the other way. Queues, permits and links may be used under each, and take none of these.
+/// No handler, factory or state is called or dropped under one: whoever ends an object still has it as it leaves the table.
 pub(super) struct Inner {
     pub(super) start: Instant,
     pub(super) outbound: Outbound,

@@ -12,6 +12,9 @@
 mod arena;
 #[path = "../simulation/dice.rs"]
 mod dice;
+#[path = "../contract/kit/events.rs"]
+#[allow(dead_code, reason = "other tests look for more")]
+mod events;
 #[path = "../spots/far.rs"]
 #[allow(dead_code, reason = "other tests look on")]
 mod far;
@@ -31,6 +34,9 @@ mod store;
 #[allow(dead_code, reason = "for the server")]
 mod wait;
 
+// For `events`.
+use wait::until;
+
 mod again;
 mod create;
 mod ends;
@@ -38,6 +44,7 @@ mod entry;
 mod life;
 mod messages;
 mod players;
+mod refused;
 mod routes;
 mod start;
 mod storm;

@@ -119,7 +119,7 @@ impl Drop for Handle {
         state.closed = true;
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
-        drop(waiting);
+        let_go(waiting);
         self.0.work.notify_all();
     }
 }
@@ -131,26 +131,23 @@ impl Inner {
 
     fn submit(self: &Arc<Self>, work: Box<dyn Work>) -> Result<(), Error> {
         let mut state = self.state.lock();
+        let mut given_up = VecDeque::new();
         if self.is_full(&state) {
+            if state.waiting.iter().all(|work| work.is_wanted()) {
+                drop(state);
+                let text = format!("{} pieces of CPU work wait already", self.queue);
+                return Err(Error::not_executed(ErrorKind::CapacityExceeded, text));
+            }
             // Whoever has given up takes nobody's place.
             let waiting = std::mem::take(&mut state.waiting);
-            let (wanted, given_up): (_, VecDeque<_>) = waiting.into_iter().partition(|work| work.is_wanted());
-            state.waiting = wanted;
-            drop(state);
-            for work in given_up {
-                drop(guarded(|| drop(work)));
-            }
-            state = self.state.lock();
-        }
-        if self.is_full(&state) {
-            let text = format!("{} pieces of CPU work wait already", self.queue);
-            return Err(Error::not_executed(ErrorKind::CapacityExceeded, text));
+            (state.waiting, given_up) = waiting.into_iter().partition(|work| work.is_wanted());
         }
         let begins = state.free <= state.waiting.len() && state.threads < self.threads;
         state.threads += usize::from(begins);
         state.free += usize::from(begins);
         state.waiting.push_back(work);
         drop(state);
+        let_go(given_up);
         if begins {
             return self.spawn();
         }
@@ -173,7 +170,7 @@ impl Inner {
         }
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
-        drop(waiting);
+        let_go(waiting);
         let text = format!("the system gives no thread for CPU work: {error}");
         Err(Error::not_executed(ErrorKind::InternalFailure, text))
     }
@@ -202,8 +199,54 @@ impl Inner {
     }
 }
 
+/// Drops what is the user's, under no lock: what one of them panics with ends here.
+fn let_go(given_up: VecDeque<Box<dyn Work>>) {
+    for work in given_up {
+        drop(guarded(|| drop(work)));
+    }
+}
+
 impl fmt::Debug for CpuPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CpuPool").field("threads", &self.threads()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    /// Refusing costs no more than to look who waits: nothing is copied, nor moved.
+    #[tokio::test]
+    async fn a_full_queue_stays_where_it_is() {
+        let pool = CpuPool::with(1, 64, Duration::from_secs(30));
+        let (release, released) = mpsc::channel::<()>();
+        let (begin, begun) = oneshot::channel();
+        let held = pool.run(move || {
+            let _ = begin.send(());
+            // Until it is let go.
+            let _ = released.recv();
+            Ok(())
+        });
+        let mut calls = vec![tokio::spawn(held.into_future())];
+        begun.await.unwrap();
+        calls.extend((0..64).map(|_| tokio::spawn(pool.run(|| Ok(())).into_future())));
+        let waiting = || {
+            let state = pool.0.0.state.lock();
+            (state.waiting.as_slices().0.as_ptr().addr(), state.waiting.len())
+        };
+        while waiting().1 < 64 {
+            tokio::task::yield_now().await;
+        }
+        let before = waiting();
+        let refused = pool.run(|| Ok(())).await.unwrap_err();
+        assert_eq!(refused.kind(), Some(ErrorKind::CapacityExceeded));
+        assert_eq!(waiting(), before);
+        drop(release);
+        for call in calls {
+            assert_eq!(call.await.unwrap(), Ok(()));
+        }
     }
 }

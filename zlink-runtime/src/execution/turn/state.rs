@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 use super::scope::Live;
 use crate::error::{Error, ErrorKind};
 use crate::execution::owner::OwnerKey;
-use crate::execution::{Job, Owner};
+use crate::execution::{Job, Owner, guarded};
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Mutex, Place, lock};
 
@@ -22,7 +22,8 @@ pub(crate) struct StateCell<S>(Arc<Resting<S>>);
 /// Where a state rests.
 pub(crate) struct Resting<S> {
     state: Place<S>,
-    /// Whether anybody waits for it. Set and seen by whoever swaps the state after it, so that none is forgotten.
+    /// Whether anybody waits for it, or for its end. Set and seen by whoever swaps the state after it, so that none is
+    /// forgotten.
     awaited: AtomicBool,
     rest: Mutex<Rest>,
 }
@@ -91,6 +92,19 @@ impl<S> Resting<S> {
         state
     }
 
+    /// Takes the state out for good, as [`take`](Self::take). Where a turn has it, it is dropped as that gives it back.
+    pub(crate) fn end(&self) -> Option<Box<S>> {
+        let waiting = {
+            let mut rest = lock(&self.rest);
+            rest.ended = true;
+            self.awaited.swap(true, Ordering::AcqRel);
+            std::mem::take(&mut rest.waiting)
+        };
+        waiting.into_iter().flat_map(|waiting| *waiting).for_each(Waker::wake);
+        // Whoever brings it back after this has seen that it is awaited.
+        self.state.take()
+    }
+
     /// Takes it for a turn, where it is at rest.
     #[inline]
     fn borrow(&self) -> Option<Box<S>> {
@@ -126,12 +140,16 @@ impl<S> Resting<S> {
 
     #[cold]
     fn wake(&self) {
-        let waiting = {
+        let (waiting, ended) = {
             let mut rest = lock(&self.rest);
-            self.awaited.store(false, Ordering::Release);
-            std::mem::take(&mut rest.waiting)
+            self.awaited.store(rest.ended, Ordering::Release);
+            (std::mem::take(&mut rest.waiting), rest.ended)
         };
         waiting.into_iter().flat_map(|waiting| *waiting).for_each(Waker::wake);
+        if ended {
+            // Nobody comes for it any more. It is the user's, and this may be within the end of a handler that panicked.
+            drop(guarded(|| drop(self.state.take())));
+        }
     }
 }
 

@@ -32,8 +32,8 @@ impl fmt::Debug for Taken {
     }
 }
 
-/// All entries under `prefix`, each page within `limit`: there may be many. Pages may be from different moments; what is written while they are read is conditioned on
-/// this host's being dead, and it is not any more.
+/// All entries under `prefix`, each page within `limit`: there may be many. Pages may be from different moments; what is
+/// written while they are read is conditioned on this host's being dead, and it is not any more.
 ///
 /// # Errors
 /// The store failed.

@@ -40,7 +40,7 @@ async fn caller(cluster: &Cluster) -> (Host, Arc<Inner>) {
 }
 
 /// Of a Spot of another host, in that run of it.
-fn record(id: &str, lease: u64) -> SpotRecord {
+pub(in crate::spot) fn record(id: &str, lease: u64) -> SpotRecord {
     SpotRecord {
         id: Space::Spots.id(id).unwrap(),
         kind: ObjectKind::User,

@@ -149,14 +149,12 @@ creating! {
     /// # Errors
     /// [`CallError::Argument`](crate::error::CallError::Argument) where the ID is none or the request cannot be
     /// encoded.
-    /// `AlreadyExists` where `create` finds one, `TypeMismatch` where the ID is of another type, `NotFound` where no
-    /// linked node has a
-    /// factory for the type, `CapacityExceeded` where none has room, `InternalFailure` where the factory or the
-    /// admission fails,
-    /// `Unavailable` where the Location Store, or whoever has the ID, is. `InvalidOperation` where an option is set
-    /// twice, or several
+    /// `AlreadyExists` where `create` finds one, `TypeMismatch` where the ID is of another type, also of one whose host is dead,
+    /// `NotFound` where no linked node has a factory for the type, `CapacityExceeded` where none has room, `InternalFailure` where
+    /// the factory or the admission fails, or its answer is too long,
+    /// `Unavailable` where the Location Store, or whoever has the ID, is. `InvalidOperation` where an option is set twice, or several
     /// meshes have an object role and `in_mesh` names none. `NotConfigured` where no mesh of this process has an object
-    /// role, `DeadlineExceeded`, `ShuttingDown`.
-    /// What the Entry Spot does not admit is no error: [`ActorCreated::Rejected`].
+    /// role, `DeadlineExceeded`, `ShuttingDown`. What the Entry Spot does not admit is no error:
+    /// [`ActorCreated::Rejected`].
     CreateActorCall => ActorCreated
 }

@@ -20,7 +20,7 @@ use crate::transport::BoxFuture;
 use super::factory::{Begun, MakeError, SpotFactoryBuilder};
 use super::job::{SpotJob, Work};
 use super::kind::{Actor, EntrySpot, OfKind};
-use super::object::{Object, let_go};
+use super::object::{Held, Object};
 use super::turn::{ObjectContext, ObjectTurn, TurnCore};
 use super::value::{Admission, Payload};
 
@@ -49,7 +49,16 @@ where
 }
 
 /// An Actor that nobody can find yet, of a type that its factory and its Entry Spot know.
-type Staging = Box<dyn Any + Send>;
+type Staging = Held<Box<dyn Any + Send>>;
+
+fn lent<A: 'static>(staging: &mut Staging) -> Option<&mut A> {
+    staging.get()?.downcast_mut()
+}
+
+/// It comes back as the very one that was lent.
+fn given_back<A: 'static>(staging: Staging) -> Option<A> {
+    staging.take()?.downcast().ok().map(|actor| *actor)
+}
 
 /// The Actor if it was admitted, and the encoded reply.
 type Answer = Result<(Option<Staging>, Vec<u8>), MakeError>;
@@ -70,7 +79,6 @@ impl Admitting {
     /// The turn that decides. `None` where nobody waits for that any more, or the Spot has no state.
     pub(super) fn start(self, core: TurnCore, scope: Scope) -> Option<StateTurn> {
         if self.answer.is_closed() || self.begun.swap(true, Ordering::AcqRel) {
-            let_go(Some(&core.object.id), self);
             return None;
         }
         let by = self.by.clone();
@@ -107,7 +115,7 @@ where
     fn start(&self, core: TurnCore, scope: Scope, admitting: Admitting) -> Option<StateTurn> {
         States::<S>::cell(&core)?;
         let Admitting {
-            actor,
+            mut actor,
             request,
             answer,
             room,
@@ -116,18 +124,18 @@ where
         let call = self.0;
         let work = async move |turn: &mut YieldTurn<'_, S>, core: &TurnCore| {
             let _room = room;
-            let decided = match (Q::from_bytes(&request), actor.downcast::<A>()) {
-                (Ok(request), Ok(mut actor)) => {
+            let decided = match (Q::from_bytes(&request), lent::<A>(&mut actor)) {
+                (Ok(request), Some(lent)) => {
                     turn.hold().await;
                     let mut told = ObjectTurn::<K>::new(core);
-                    let decided = call.call(turn.state(), &mut told, &mut *actor, request).await;
+                    let decided = call.call(turn.state(), &mut told, lent, request).await;
                     decided
                         .map_err(MakeError::Failed)
                         .and_then(|admission| encoded(actor, admission))
                 }
                 (Err(error), _) => Err(MakeError::Request(error.to_string())),
                 // Start has compared the types.
-                (_, Err(_)) => Err(MakeError::Failed(HandlerError::new("the Actor is of another type"))),
+                (_, None) => Err(MakeError::Failed(HandlerError::new("the Actor is of another type"))),
             };
             // Nobody waits for it any more where the host stops.
             let _ = answer.send(decided);
@@ -147,7 +155,8 @@ fn encoded<R: Payload>(actor: Staging, admission: Admission<R>) -> Answer {
 }
 
 impl<S: Send + 'static> SpotFactoryBuilder<S, EntrySpot> {
-    /// Decides about new Actors of that type, each before anybody can find it.
+    /// Decides about new Actors of that type, each before anybody can find it. It decides about one at a time, as a turn of
+    /// the Spot: while it waits for something, all other new Actors of the node wait for it.
     pub fn creates<A, Q, R, F>(mut self, actor: ActorType, call: F) -> Self
     where
         A: Send + 'static,
@@ -177,15 +186,13 @@ where
     let begin = move |object: Arc<Object>, request: Vec<u8>, deadline: Option<Instant>| -> Begun<A> {
         Box::pin(async move {
             let made = create(ObjectContext::new(object.clone())).await;
-            let state = made.map_err(MakeError::Failed)?;
-            if !context(&state).is_of(&object) {
+            let mut state = Staging::new(Box::new(made.map_err(MakeError::Failed)?));
+            if !lent(&mut state).is_some_and(|state| context(state).is_of(&object)) {
                 let text = "the Actor shows another context than it was given";
                 return Err(MakeError::Failed(HandlerError::new(text)));
             }
-            let (admitted, reply) = admit(&object, Box::new(state), request, deadline).await?;
-            // It comes back as the very one that was lent.
-            let state = admitted.and_then(|actor| actor.downcast().ok());
-            Ok((state.map(|state| *state), reply))
+            let (admitted, reply) = admit(&object, state, request, deadline).await?;
+            Ok((admitted.and_then(given_back), reply))
         })
     };
     SpotFactoryBuilder::new(stable_type, Box::new(begin))

@@ -294,9 +294,8 @@ managing! {
     ///
     /// # Errors
     /// [`CallError::Argument`] where the ID is none. `TypeMismatch` where it is one of another type; `Unavailable` or
-    /// another kind
-    /// where the Location Store fails, which never means that there is none; `NotConfigured` where no mesh of this
-    /// process has an object role, `DeadlineExceeded`, `ShuttingDown`.
+    /// another kind where the Location Store fails, which never means that there is none; `NotConfigured` where no mesh
+    /// of this process has an object role, `DeadlineExceeded`, `ShuttingDown`.
     FindCall => Option<SpotRef>
 }
 managing! {
@@ -349,8 +348,8 @@ creating! {
 ///
 /// # Errors
 /// [`CallError::Argument`] where the message cannot be encoded or its metadata is too large. `NotFound` where the
-/// channel leads
-/// through no mesh of this process: make its node a client of the channel, or let it `take_part`. `ShuttingDown`.
+/// channel leads through no mesh of this process: make its node a client of the channel, or let it `take_part`.
+/// `ShuttingDown`.
 #[must_use = "a call does nothing until it is awaited"]
 pub struct PublishCall<M> {
     outbound: Outbound,

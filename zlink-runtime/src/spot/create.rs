@@ -14,7 +14,7 @@ use crate::error::{CallError, Error, ErrorKind, Execution};
 use crate::execution::may_wait_for;
 use crate::id::{MeshName, ObjectGeneration, ObjectId, ObjectKind, ObjectRef, Rid, Space, SpotType};
 use crate::limit::CREATE_BYTES;
-use crate::location::{Ended, OperationId, Removal, Resolved, SpotRecord};
+use crate::location::{Ended, OperationId, Removal, Resolved, SpotRecord, SpotState};
 use crate::wire::{self, RecordKind, SpotOutcome};
 
 use super::find::{check_new, failed, unavailable};
@@ -167,7 +167,7 @@ impl Asking {
             }
             Resolved::Unavailable(record) => {
                 self.check_type(&record, is_managed)?;
-                let ready = record.state == crate::location::SpotState::Ready;
+                let ready = record.state == SpotState::Ready;
                 Ok(ready.then(|| record.reference()))
             }
             Resolved::Creating(_) | Resolved::Missing => Ok(None),
@@ -233,6 +233,10 @@ impl Asking {
                     self.may_wait_for(&home, &record.node)?;
                 }
                 Resolved::Unavailable(record) => {
+                    // What was there keeps its type, as it keeps its authority; what was not made yet has neither.
+                    if record.state == SpotState::Ready {
+                        self.check(&record)?;
+                    }
                     // Its owner is dead, or fenced off: proved dead, its ID is free.
                     match self.spots.release(&record.reference()).await {
                         Ok(Removal::OwnerAlive) => return Err(tried.told(unavailable(&record))),
@@ -243,11 +247,15 @@ impl Asking {
                 // What was asked for may be under way; only its deadline ends that.
                 Resolved::Failed(_) if tried.lost.is_some() => {}
                 Resolved::Failed(error) => return Err(failed(&error).into()),
-                Resolved::Missing => match self.ask_somebody(&home, &id, &operation, &request, &mut tried).await? {
-                    Asked::Answered(created) => return Ok(created),
-                    Asked::Elsewhere => continue,
-                    Asked::Later => {}
-                },
+                Resolved::Missing => {
+                    // What led to a former one leads nowhere: who makes the next may send to it at once.
+                    self.spots.is_misled(&id, u64::MAX);
+                    match self.ask_somebody(&home, &id, &operation, &request, &mut tried).await? {
+                        Asked::Answered(created) => return Ok(created),
+                        Asked::Elsewhere => continue,
+                        Asked::Later => {}
+                    }
+                }
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(LOOK.1);

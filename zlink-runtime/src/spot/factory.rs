@@ -23,7 +23,7 @@ use super::dispatch::{
     Yielding,
 };
 use super::kind::{EntrySpot, InstanceSpot, OfKind, Subscribes, UserSpot};
-use super::object::{Object, let_go};
+use super::object::{Held, Object, let_go};
 use super::turn::{ObjectContext, ObjectTurn, TurnCore};
 use super::value::{CloseReason, Created, Payload, Relocation};
 
@@ -161,14 +161,15 @@ impl<S: Send + 'static, K: OfKind> Life for TypedLife<S, K> {
         let initialize = self.initialize.clone();
         Box::pin(async move {
             let (state, reply) = begun.await?;
-            let Some(mut state) = state else {
-                return Ok(Made::Rejected(reply));
-            };
-            if let Some(initialize) = initialize {
+            let mut held = state.map(Held::new);
+            if let (Some(initialize), Some(state)) = (initialize, held.as_mut().and_then(Held::get)) {
                 let core = TurnCore::lifecycle(object.clone(), "on_initialize");
                 let mut turn = ObjectTurn::new(&core);
-                initialize(&mut state, &mut turn).await.map_err(MakeError::Failed)?;
+                initialize(state, &mut turn).await.map_err(MakeError::Failed)?;
             }
+            let Some(state) = held.and_then(Held::take) else {
+                return Ok(Made::Rejected(reply));
+            };
             let cell = StateCell::new(object.lane(), state);
             Ok(Made::Accepted(cell.into_any(), reply))
         })
@@ -183,13 +184,11 @@ impl<S: Send + 'static, K: OfKind> Life for TypedLife<S, K> {
         let closing = self.closing.clone();
         Box::pin(async move {
             let cell = object.cell().and_then(|cell| cell.downcast_ref::<Resting<S>>());
-            let Some(mut state) = cell.and_then(Resting::take) else {
-                return Ok(());
-            };
-            if let Some(closing) = closing {
+            let mut held = cell.and_then(Resting::take).map(Held::new);
+            if let (Some(closing), Some(state)) = (closing, held.as_mut().and_then(Held::get)) {
                 let core = TurnCore::lifecycle(object.clone(), "on_closing");
                 let mut turn = ObjectTurn::new(&core);
-                closing(&mut state, &mut turn, reason, deadline).await?;
+                closing(state, &mut turn, reason, deadline).await?;
             }
             Ok(())
         })

@@ -186,7 +186,8 @@ impl Inner {
                 let (kind, text) = match error {
                     MakeError::Request(_) => (ErrorKind::ProtocolError, error.to_string()),
                     MakeError::Refused(refused) => (refused.kind(), refused.message().to_owned()),
-                    MakeError::Reply(_) | MakeError::Failed(_) => (
+                    MakeError::Reply(_) => (ErrorKind::InternalFailure, error.to_string()),
+                    MakeError::Failed(_) => (
                         ErrorKind::InternalFailure,
                         format!("the factory of {stable_type} failed"),
                     ),
@@ -259,15 +260,10 @@ impl Inner {
             Ok(Asked::Close(object)) => {
                 let spots = self.clone();
                 self.runtime.spawn(async move {
-                    let closed = object.seal(ErrorKind::Unavailable);
-                    if closed {
-                        spots
-                            .clone()
-                            .finish_close(object, CloseReason::ExplicitClose, None)
-                            .await;
-                    }
+                    let closing = spots.clone();
+                    closing.finish_close(object, CloseReason::ExplicitClose, None).await;
                     drop(under_way);
-                    spots.answer(reply, wire::SpotClosed { closed });
+                    spots.answer(reply, wire::SpotClosed { closed: true });
                 });
             }
             // Whoever hears of its end may ask for the next.
@@ -420,22 +416,26 @@ impl Inner {
                 "this host cannot prove now that it has what is to end",
             );
         }
-        let is_there = |object: &Arc<Object>| match object.phase() {
+        let is_there = |object: &Object| match object.phase() {
             Phase::Ready => true,
             // Whoever asks has read in the store that it is made.
             Phase::Creating => object.is_of(generation.get()),
             Phase::Forwarding | Phase::Closing | Phase::Ended => false,
         };
+        let ends = |object: &Object| match (space, object.phase()) {
+            (Space::Actors, Phase::Closing) => refuse(ErrorKind::Unavailable, "the Actor ends"),
+            _ => Ok(Asked::NotThere),
+        };
         let there = self.object(&id);
         if there.as_ref().is_some_and(|object| object.home.mesh != *mesh) {
             return refuse(ErrorKind::Unavailable, ELSEWHERE);
         }
-        if space == Space::Actors && there.as_ref().is_some_and(|actor| actor.phase() == Phase::Closing) {
-            return refuse(ErrorKind::Unavailable, "the Actor ends");
-        }
-        let Some(object) = there.filter(is_there) else {
+        let Some(object) = there else {
             return Ok(Asked::NotThere);
         };
+        if !is_there(&object) {
+            return ends(&object);
+        }
         if object
             .spot()
             .is_some_and(|spot| spot.factory.parts().kind != ObjectKind::Entry)
@@ -446,9 +446,13 @@ impl Inner {
         if object.factory.parts().kind == ObjectKind::Entry {
             return refuse(ErrorKind::InvalidOperation, "an Entry Spot lives as long as its node");
         }
-        match object.generation() == generation {
+        if object.generation() != generation {
+            return refuse(ErrorKind::InvalidOperation, "the reference is of another incarnation");
+        }
+        // Here and now: whoever asks next finds that it ends.
+        match object.seal(ErrorKind::Unavailable) {
             true => Ok(Asked::Close(object)),
-            false => refuse(ErrorKind::InvalidOperation, "the reference is of another incarnation"),
+            false => ends(&object),
         }
     }
 }
@@ -456,6 +460,7 @@ impl Inner {
 /// What a control record asks for.
 enum Asked {
     Create(Arc<Object>, Box<Cause>),
+    /// It takes nothing new any more.
     Close(Arc<Object>),
     /// There is nothing to close.
     NotThere,
@@ -464,10 +469,13 @@ enum Asked {
 /// The store must be able to keep what the caller is answered.
 fn check_reply(made: Made) -> Result<Made, MakeError> {
     let (Made::Accepted(_, reply) | Made::Rejected(reply)) = &made;
-    match reply.len() {
-        0..=INBOX_BYTES => Ok(made),
-        len => Err(MakeError::Reply(format!("it has {len} bytes; at most {INBOX_BYTES}"))),
+    let len = reply.len();
+    if len <= INBOX_BYTES {
+        return Ok(made);
     }
+    let_go(None, made);
+    let text = format!("it has {len} bytes; a create is answered with at most {INBOX_BYTES}");
+    Err(MakeError::Reply(text))
 }
 
 fn created(outcome: SpotOutcome, record: Option<&SpotRecord>, reply: Vec<u8>) -> wire::SpotCreated {

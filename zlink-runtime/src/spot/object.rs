@@ -544,11 +544,12 @@ impl Object {
         }
     }
 
-    /// Its lane and those of its timers that have their own, to be ended under no lock: what is dropped with a turn is the
+    /// Its lane and those of its timers that have their own, each once, to be ended under no lock: what is dropped with a turn is the
     /// user's, and may ask for a timer.
     fn owners(&self) -> Vec<Owner<SpotJob>> {
         let timers = self.rare.get().map(|rare| rare.timers.lock());
         let timers = timers.iter().flat_map(|timers| timers.values());
+        let timers = timers.filter(|owner| !owner.is(self.lane()));
         std::iter::once(self.lane()).chain(timers).cloned().collect()
     }
 
@@ -620,6 +621,31 @@ impl Drop for Object {
     /// Whoever was last to know it may be a task that the whole host needs.
     fn drop(&mut self) {
         let_go(Some(&self.id), self.cell.take());
+    }
+}
+
+/// A state that is somewhere between its factory and its cell, or behind that: wherever its way ends, also as a callback of
+/// the user's panics, what it does as it is dropped changes nothing of what is told.
+pub(super) struct Held<S>(Option<S>);
+
+impl<S> Held<S> {
+    pub(super) fn new(state: S) -> Self {
+        Self(Some(state))
+    }
+
+    /// It is there until it is taken.
+    pub(super) fn get(&mut self) -> Option<&mut S> {
+        self.0.as_mut()
+    }
+
+    pub(super) fn take(mut self) -> Option<S> {
+        self.0.take()
+    }
+}
+
+impl<S> Drop for Held<S> {
+    fn drop(&mut self) {
+        let_go(None, self.0.take());
     }
 }
 

@@ -18,7 +18,7 @@ fn kind(error: &CallError) -> ErrorKind {
 
 /// While it is made it is neither found nor messaged; then it is there, in its Entry Spot, with its context.
 ///
-/// REQ: AC-065, AC-066, AC-109
+/// REQ: AC-065, AC-066, AC-100, AC-109
 #[tokio::test(start_paused = true)]
 async fn an_actor_is_there_once_its_entry_spot_has_admitted_it() -> Tested {
     for place in EVERYWHERE {
@@ -74,6 +74,13 @@ async fn an_actor_that_shows_another_context_is_never_there() -> Tested {
         assert_eq!(world.count("made a thief thief"), 1);
         assert_eq!(world.count("hall decides on thief"), 0, "nobody is asked about it");
         assert_eq!(players.find("thief").await?, None);
+        // Nor one that shows what a former one of its ID was made with.
+        let Some(honest) = players.find("honest").await? else {
+            continue;
+        };
+        assert!(players.destroy(&honest).await?);
+        let again = players.create("honest", text("x")).await.unwrap_err();
+        assert_eq!(kind(&again), ErrorKind::InternalFailure, "{again}");
         cluster.shutdown().await?;
     }
     Ok(())
@@ -130,6 +137,7 @@ async fn one_that_is_there_is_not_made_again() -> Tested {
         assert_eq!(kind(&again), ErrorKind::AlreadyExists);
         assert_eq!(again.to_string(), "AlreadyExists: there is an Actor \"p\" already");
         let got = players.get_or_create("p", text("y")).await?;
+        assert_eq!(got.reference(), Some(&actor));
         assert_eq!(got, ActorCreated::Existing(actor.clone()));
         let stranger = rt::ActorRoute::new(&host, rt::ActorType::from_static("arena.stranger"));
         for error in [
@@ -173,6 +181,18 @@ async fn of_many_that_ask_at_once_one_makes_it() -> Tested {
         let third = tokio::spawn(players.create("p", text("third")).timeout(PATIENCE).into_future());
         cluster.advance(SECOND).await;
         assert_eq!(world.count("make p"), 1, "the others wait");
+        assert!(!second.is_finished() && !third.is_finished());
+        let stranger = rt::ActorRoute::new(&host, rt::ActorType::from_static("arena.stranger"));
+        let other = stranger
+            .create::<_, ()>("p", text("y"))
+            .timeout(PATIENCE)
+            .await
+            .unwrap_err();
+        assert_eq!(
+            kind(&other),
+            ErrorKind::TypeMismatch,
+            "it has its type already: {other}"
+        );
         world.open_build(3);
         assert_eq!(
             first.await??,
@@ -237,7 +257,7 @@ async fn ids_of_actors_are_their_own() -> Tested {
         let (cluster, _, host) = player_world_with(place, 205, both).await?;
         let players = player_actors(&host);
         let (longest, long) = ("a".repeat(255), "a".repeat(256));
-        for id in ["p", "P", "ü", "u\u{308}", "%20", &longest] {
+        for id in ["p", "P", " p", "p ", "ü", "u\u{308}", "%20", &longest] {
             assert!(
                 matches!(players.create(id, text(id)).await?, ActorCreated::Created(..)),
                 "{id}"
@@ -259,7 +279,9 @@ async fn ids_of_actors_are_their_own() -> Tested {
                 Err(CallError::Argument(_))
             ));
         }
-        assert_eq!(said(&players.of("P"), "told").await?, "P");
+        for id in ["P", " p", "p "] {
+            assert_eq!(said(&players.of(id), "told").await?, id);
+        }
         let (spot, _) = room(&host, "p", "x").await?;
         assert_eq!(look(&spot, "lines").await?, "x");
         assert_eq!(said(&players.of("p"), "told").await?, "p");

@@ -84,6 +84,8 @@ async fn what_a_dead_host_has_left_is_taken_by_explicit_calls_only() -> Tested {
                 panic!("{now:?}");
             };
             assert!(now.generation > before.generation && now.node.to_string().starts_with("other"));
+            let stale = players.release(before).timeout(PATIENCE).await.unwrap_err();
+            assert_eq!(stale.kind(), Some(ErrorKind::InvalidOperation), "{stale}");
         }
         assert!(players.destroy(&actors[2]).timeout(PATIENCE).await?);
         assert!(players.release(&actors[3]).timeout(PATIENCE).await?);

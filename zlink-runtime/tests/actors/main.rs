@@ -10,6 +10,8 @@
 
 #[path = "../spots/arena.rs"]
 mod arena;
+#[path = "../simulation/dice.rs"]
+mod dice;
 #[path = "../contract/kit/events.rs"]
 #[allow(dead_code, reason = "other tests look for more")]
 mod events;
@@ -35,10 +37,14 @@ mod wait;
 // For `events`.
 use wait::until;
 
+mod again;
 mod create;
+mod ends;
 mod entry;
 mod life;
 mod messages;
 mod players;
 mod refused;
+mod routes;
 mod start;
+mod storm;

@@ -218,6 +218,16 @@ async fn an_actor_has_its_timers() -> Tested {
         cluster.advance(3 * SECOND).await;
         assert_eq!(world.count("p ticks"), 3, "a tick waits for the turn before it");
         world.open(1);
+        cluster.advance(Duration::from_millis(100)).await;
+        // What its Spot has to do is nothing to them.
+        let hall = hall_spots(&host).of(said(&p, "spot").await?);
+        let busy = tokio::spawn(hall.greet(text("gate")).into_future());
+        world.until("the hall waits").await;
+        let before = world.count("p ticks");
+        cluster.advance(3 * SECOND).await;
+        assert_eq!(world.count("p ticks"), before + 3);
+        world.open(1);
+        busy.await??;
         assert!(player_actors(&host).destroy(&actor).await?);
         let ticks = world.count("p ticks");
         cluster.advance(10 * SECOND).await;

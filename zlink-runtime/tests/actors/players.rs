@@ -36,8 +36,10 @@ pub struct Player {
 }
 
 impl Drop for Player {
+    /// Panics where its ID says so.
     fn drop(&mut self) {
         self.world.note("player dropped");
+        assert!(!self.context.id().as_str().starts_with("frail"), "as told");
     }
 }
 
@@ -89,6 +91,10 @@ impl Player {
             ("where", _) => turn.node().to_string(),
             ("generation", _) => turn.reference().generation.get().to_string(),
             ("number", _) => self.number.to_string(),
+            ("count", _) => {
+                self.world.note(format!("asked for count on {}", turn.node()));
+                self.told.len().to_string()
+            }
             ("spot", _) => turn.spot().map_or_else(String::new, |spot| spot.to_string()),
             ("metadata", key) => turn.metadata().get(key).unwrap_or("none").to_owned(),
             ("context", _) => {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use zlink_runtime::error::{ErrorKind, Execution};
 use zlink_runtime::id::SpotId;
 use zlink_runtime::prelude::*;
+use zlink_runtime::rt;
 use zlink_runtime::testing::Cluster;
 
 use crate::arena::*;
@@ -307,6 +308,64 @@ async fn a_host_without_a_lease_has_no_ticks() -> Tested {
         assert!(world.count("ticks") >= ticks + 5, "{:?}", world.log());
         let found = owner.find_spot(&SpotId::from_static("0")).await?;
         assert!(found.is_some());
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// A room that panics wherever it can: as its creation says, and as it is dropped.
+struct Grenade(&'static str);
+
+impl Drop for Grenade {
+    fn drop(&mut self) {
+        panic!("as told");
+    }
+}
+
+impl Grenade {
+    async fn create(_: RoomContext, request: Line) -> Result<rt::Created<Self, Line>, HandlerError> {
+        let panics = ["begin", "end"].into_iter().find(|when| *when == request.text);
+        Ok(rt::Created::Accepted(Self(panics.unwrap_or("drop")), request))
+    }
+
+    async fn on_initialize(&mut self, _: &mut RoomTurn<'_>) -> Result<(), HandlerError> {
+        assert_ne!(self.0, "begin", "as told");
+        Ok(())
+    }
+
+    async fn on_closing(
+        &mut self,
+        _: &mut RoomTurn<'_>,
+        _: rt::CloseReason,
+        _: rt::Instant,
+    ) -> Result<(), HandlerError> {
+        assert_ne!(self.0, "end", "as told");
+        Ok(())
+    }
+}
+
+/// A panic of a callback, and then one of the drop of the state that it had, end that Spot and not the process.
+///
+/// REQ: SP-084, SP-034
+#[tokio::test(start_paused = true)]
+async fn a_state_that_panics_twice_ends_nothing_but_its_spot() -> Tested {
+    for place in EVERYWHERE {
+        let (cluster, _, host) = placed_with(place, 107, |cluster, world| {
+            serves_with(cluster, world, "owner", |objects| {
+                let rooms = rt::SpotFactory::user(ROOM, Grenade::create).initialize(Grenade::on_initialize);
+                let rooms = rooms.closing(Grenade::on_closing).relocation(rt::Relocation::Disabled);
+                objects.spot(rooms.build())
+            });
+        })
+        .await?;
+        let rooms = room_spots(&host);
+        let failed = rooms.get_or_create("one", text("begin")).await.unwrap_err();
+        assert_eq!(failed.kind(), Some(ErrorKind::InternalFailure), "{failed}");
+        for how in ["end", "drop"] {
+            let (_, spot) = room(&host, "one", how).await?;
+            assert!(rooms.close(&spot).await?, "{how}");
+            assert_eq!(rooms.find("one").await?, None, "{how}");
+        }
         cluster.shutdown().await?;
     }
     Ok(())

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
 
+use crate::clock;
 use crate::error::{Error, ErrorKind, HandlerError};
 use crate::execution::{Ended, Scope, StateTurn, States, YieldTurn};
 use crate::id::{ActorType, SpotType};
@@ -220,11 +221,16 @@ fn admit(
         };
         let late = || {
             let text = "the Entry Spot did not come to decide about the Actor before the deadline";
-            Err(refused(ErrorKind::DeadlineExceeded, text))
+            // Its asker, whose deadline it is, says that it has come.
+            Err(refused(ErrorKind::Unavailable, text))
         };
         let Some(Some(room)) = before(deadline, actor.home.lobby.room()).await else {
             return late();
         };
+        // A factory may have taken longer, and whoever waits for room looks at that first.
+        if deadline.is_some_and(|deadline| deadline <= clock::now()) {
+            return late();
+        }
         let (answer, mut decided) = oneshot::channel();
         let begun = Arc::new(AtomicBool::new(false));
         let admitting = Admitting {

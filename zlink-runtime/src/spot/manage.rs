@@ -1,4 +1,4 @@
-//! How Spots and Actors of this host begin: created, activated, started with their node (`entry.rs`).
+//! How Spots and Actors of this host begin: created, activated, started with their node (`entry.rs`); and who asks for their end.
 //!
 //! A Spot that is made holds its gate meanwhile, so that what may wait for it waits in its queue, in order. It must not
 //! know who asked, nor what a Spot does.

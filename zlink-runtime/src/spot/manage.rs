@@ -219,6 +219,9 @@ impl Inner {
             self.evictable.lock().push_back(Arc::downgrade(object));
         }
         tracing::debug!(target: "zlink::spot", event_id = "zlink.spot.ready", spot = %object.id, generation = record.generation.get());
+        if object.is_brief() {
+            object.begin_close(CloseReason::ExplicitClose);
+        }
     }
 
     /// It was not made: what waits for it is told why.

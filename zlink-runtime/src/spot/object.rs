@@ -116,6 +116,8 @@ struct End {
     why: Option<Error>,
     /// What makes it anew once it is gone, in order, and until when that may take.
     after: Vec<(Instant, Incoming)>,
+    /// Whether it has asked for that as it was made.
+    at_once: bool,
     /// How everything of the user's has ended, once that is known, where somebody has begun to close it.
     over: Option<watch::Sender<Option<Closed>>>,
     /// Whoever does, as long as that waits for what is the user's.
@@ -287,6 +289,11 @@ impl Object {
         self.state.lock().record = Recorded::of(record, self);
     }
 
+    /// Whether it is to end as soon as it is there.
+    pub(super) fn is_brief(&self) -> bool {
+        self.state.lock().end.as_ref().is_some_and(|end| end.at_once)
+    }
+
     /// It is made and recorded.
     pub(super) fn is_ready(&self, record: &SpotRecord) {
         let mut state = self.state.lock();
@@ -443,8 +450,12 @@ impl Object {
         told.unwrap_or(so)
     }
 
-    /// Closes it, in a task of its own: from a turn of it, that waits for the turn's end.
+    /// Closes it, in a task of its own: from a turn of it, that waits for the turn's end. What is being made ends once it is
+    /// Ready.
     pub(super) fn begin_close(self: &Arc<Self>, reason: CloseReason) {
+        if self.phase() == Phase::Creating {
+            self.state.lock().end.get_or_insert_default().at_once = true;
+        }
         if self.phase() == Phase::Ready {
             let object = self.clone();
             let runtime = self.spots.runtime.clone();

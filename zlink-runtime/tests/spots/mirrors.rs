@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use zlink_runtime::prelude::*;
-use zlink_runtime::rt::{self, Instant};
+use zlink_runtime::rt::{self, CloseReason, Instant};
 
 use crate::arena::*;
 use crate::kit::*;
@@ -47,6 +47,58 @@ async fn a_room_cannot_wait_for_its_own_end() -> Tested {
         assert_eq!(told.text, "InvalidOperation NotExecuted", "{place:?}");
         assert!(began.elapsed() < SECOND, "{:?}", began.elapsed());
         assert_eq!(look(&one, "still").await?, "well");
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// A cart that closes as it begins.
+struct Brief(Cart);
+
+impl CartSpot for Brief {
+    async fn activate(context: CartContext) -> Result<Self, HandlerError> {
+        Ok(Self(Cart::activate(context).await?))
+    }
+
+    async fn on_initialize(&mut self, turn: &mut CartTurn<'_>) -> Result<(), HandlerError> {
+        turn.close();
+        Ok(())
+    }
+
+    async fn on_closing(
+        &mut self,
+        turn: &mut CartTurn<'_>,
+        reason: CloseReason,
+        deadline: Instant,
+    ) -> Result<(), HandlerError> {
+        self.0.on_closing(turn, reason, deadline).await
+    }
+
+    async fn add(&mut self, turn: &mut CartTurn<'_>, message: Line) -> Result<(), HandlerError> {
+        self.0.add(turn, message).await
+    }
+
+    async fn view(&mut self, turn: &mut CartTurn<'_>, request: Line) -> Result<Line, HandlerError> {
+        self.0.view(turn, request).await
+    }
+}
+
+/// What closes as it begins takes what it was made by, and ends.
+///
+/// REQ: SP-027, SP-091
+#[tokio::test(start_paused = true)]
+async fn a_cart_that_closes_as_it_begins_does() -> Tested {
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed_with(place, 321, |cluster, world| {
+            serves_with(cluster, world, "owner", |objects| objects.spot(cart_spot::<Brief>()));
+        })
+        .await?;
+        let cart = cart_spots(&host).of("cart");
+        assert_eq!(cart.view(text("a")).activating().await?.text, "a");
+        cluster.advance(SECOND).await;
+        assert_eq!(world.count("closing cart ExplicitClose"), 1, "{:?}", world.log());
+        assert_eq!(cart_spots(&host).find("cart").await?, None);
+        assert_eq!(cart.view(text("b")).activating().await?.text, "b");
         cluster.shutdown().await?;
     }
     Ok(())

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use zlink_runtime::location::{Fault, Operation};
 use zlink_runtime::prelude::*;
-use zlink_runtime::rt::{self, CloseReason, Instant};
+use zlink_runtime::rt::{self, CloseReason, Instant, SpotCreated};
 
 use crate::arena::*;
 use crate::kit::*;
@@ -99,6 +100,51 @@ async fn a_cart_that_closes_as_it_begins_does() -> Tested {
         assert_eq!(world.count("closing cart ExplicitClose"), 1, "{:?}", world.log());
         assert_eq!(cart_spots(&host).find("cart").await?, None);
         assert_eq!(cart.view(text("b")).activating().await?.text, "b");
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// Who lost a race sends on to the winner what it is sent. Once the cart is gone, its ID is free there for a room, too.
+///
+/// REQ: SP-083, SP-002, LS-041
+#[tokio::test(start_paused = true)]
+async fn who_lost_a_race_can_make_another_kind_once_the_winners_is_gone() -> Tested {
+    for provider in PROVIDERS {
+        let (cluster, world) = on(provider, 322);
+        for name in ["loser", "winner"] {
+            serves_with(&cluster, &world, name, move |objects| {
+                all(objects).placement_weight(if name == "winner" { 100 } else { 0 })
+            });
+        }
+        calls(&cluster, "caller");
+        start(&cluster).await?;
+        let carts = cart_spots(&cluster.host("caller"));
+        let faults = cluster.store_faults("caller");
+        faults.every(Operation::Read, Fault::DelayAnswer(SECOND / 3));
+        let making = tokio::spawn(carts.of("cart").view(text("second")).activating().into_future());
+        cluster.advance(SECOND / 9).await;
+        let won = cart_spots(&cluster.host("winner")).of("cart");
+        won.add(text("first")).activating().await?;
+        world.until("cart has first").await;
+        for (name, weight) in [("winner", 0), ("loser", 100)] {
+            cluster.host(name).mesh("world")?.set_placement_weight(weight)?;
+        }
+        assert_eq!(making.await??.text, "first,second");
+        faults.heal();
+        won.add(text("close")).await?;
+        world.until("closing cart").await;
+        cluster.advance(SECOND).await;
+        assert_eq!(carts.find("cart").await?, None);
+        let began = Instant::now();
+        let made = room_spots(&cluster.host("caller"))
+            .get_or_create("cart", text("x"))
+            .timeout(10 * SECOND);
+        let made = made.await?;
+        assert!(matches!(made, SpotCreated::Created(..)), "{made:?}");
+        assert!(began.elapsed() < SECOND, "{:?}", began.elapsed());
+        let room = room_spots(&cluster.host("caller")).of("cart");
+        assert!(look(&room, "where").await?.starts_with("loser"));
         cluster.shutdown().await?;
     }
     Ok(())

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use crate::channel::Outbound;
 use crate::clock;
 use crate::error::{ArgumentError, Error, ErrorKind};
-use crate::execution::{Callback, CpuPool, IoPool, Offers, Overrun, Owner, Unit, guarded};
+use crate::execution::{Callback, CpuPool, Halted, IoPool, Offers, Overrun, Owner, Unit, guarded};
 use crate::id::{ObjectGeneration, ObjectId, ObjectKind, ObjectRef, SpotId, TimerName};
 use crate::location::SpotRecord;
 use crate::wire::{ObjectCall, SpotTarget};
@@ -479,6 +479,18 @@ impl Object {
         });
     }
 
+    /// The same, for who must not wait: what is dropped with its turns is the user's, and goes in a task of its own.
+    pub(super) fn stop_apart(self: &Arc<Self>, why: Error) {
+        let kind = why.kind();
+        self.state.lock().end.get_or_insert_default().why.get_or_insert(why);
+        let (object, halted) = (self.clone(), self.halt(kind));
+        self.spots.runtime.spawn(async move {
+            drop(halted);
+            object.drained().await;
+            object.forget();
+        });
+    }
+
     /// Nothing of it runs any more.
     pub(super) fn forget(&self) {
         self.factory.life().forget(self);
@@ -486,9 +498,14 @@ impl Object {
 
     /// The same without a reason of its own.
     pub(super) fn stop(self: &Arc<Self>, kind: ErrorKind) {
+        drop(self.halt(kind));
+    }
+
+    fn halt(&self, kind: ErrorKind) -> Vec<Halted<SpotJob>> {
         self.set_phase(&mut self.state.lock(), Phase::Ended);
         self.end_timers();
-        self.owners().iter().for_each(|owner| owner.stop(kind));
+        let owners = self.owners();
+        owners.iter().filter_map(|owner| owner.halt(kind)).collect()
     }
 
     /// How much it still has to do.

@@ -1,5 +1,6 @@
 //! What a Spot does to itself, and what of it goes on elsewhere: its own end, its ID after a lost race, its drops.
 
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use zlink_runtime::location::{Fault, Operation};
@@ -145,6 +146,77 @@ async fn who_lost_a_race_can_make_another_kind_once_the_winners_is_gone() -> Tes
         assert!(began.elapsed() < SECOND, "{:?}", began.elapsed());
         let room = room_spots(&cluster.host("caller")).of("cart");
         assert!(look(&room, "where").await?.starts_with("loser"));
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// A host, for what lives in it.
+#[derive(Clone, Default)]
+struct Probe(Arc<OnceLock<Host>>);
+
+impl Probe {
+    fn admits(&self) -> bool {
+        let location = self.0.get().and_then(|host| host.status().location);
+        location.is_some_and(|location| location.admits_owned_work)
+    }
+}
+
+/// What a handler has while it waits.
+struct Guard(Probe, World);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.1.note(format!("guard dropped, admits {}", self.0.admits()));
+    }
+}
+
+struct Guarded;
+
+async fn guarded(_: RoomContext, request: Line) -> Result<rt::Created<Guarded, Line>, HandlerError> {
+    Ok(rt::Created::Accepted(Guarded, request))
+}
+
+async fn wait(_: &mut Guarded, turn: &mut RoomTurn<'_>, _: Line) -> Result<(), HandlerError> {
+    let (probe, world) = (turn.shared::<Probe>(), turn.shared::<World>());
+    let world = world.cloned().unwrap();
+    let _guard = Guard(probe.cloned().unwrap(), world.clone());
+    world.note("waits");
+    world.gate().await;
+    Ok(())
+}
+
+/// The end of a turn whose Spot was taken is the user's, and may take its time: that is not the lease's.
+///
+/// REQ: LS-031, LS-033
+#[tokio::test(start_paused = true)]
+async fn what_was_taken_does_not_keep_its_host_from_its_lease() -> Tested {
+    for place in REMOTE {
+        let probe = Probe::default();
+        let given = probe.clone();
+        let (cluster, world, host) = placed_with(place, 323, move |cluster, world| {
+            serves_on(
+                cluster,
+                world,
+                "owner",
+                move |host| host.shared(given.clone()),
+                |objects| {
+                    let rooms = rt::SpotFactory::user(ROOM, guarded).send("arena.room.say", wait);
+                    objects.spot(rooms.relocation(rt::Relocation::Disabled).build())
+                },
+            );
+        })
+        .await?;
+        probe.0.set(cluster.host("owner")).ok();
+        let (one, spot) = room(&host, "one", "x").await?;
+        one.say(text("wait")).await?;
+        world.until("waits").await;
+        cluster.store_faults("owner").cut();
+        cluster.advance(20 * SECOND).await;
+        assert!(room_spots(&host).release(&spot).timeout(60 * SECOND).await?);
+        cluster.store_faults("owner").heal();
+        world.until("guard dropped").await;
+        assert_eq!(world.count("guard dropped, admits true"), 1, "{:?}", world.log());
         cluster.shutdown().await?;
     }
     Ok(())

@@ -39,7 +39,7 @@ mod watchdog;
 mod worker;
 
 pub(crate) use mode::{Callback, Mode, Offers, Unit};
-pub(crate) use owner::{Owner, OwnerStatus, Rejected};
+pub(crate) use owner::{Halted, Owner, OwnerStatus, Rejected};
 pub use pool::WorkCall;
 pub(crate) use pool::{CpuPool, IoPool};
 pub use timer::{Overrun, Tick};

@@ -238,11 +238,16 @@ impl<J: Job> Owner<J> {
     /// that wait here and now, one that is being polled as soon as its poll returns, one that has given its gate back
     /// as soon as the gate is free.
     pub(crate) fn stop(&self, kind: ErrorKind) {
+        drop(self.halt(kind));
+    }
+
+    /// The same; what is the user's of it ends with what is handed back, be it elsewhere. None of it runs meanwhile.
+    pub(crate) fn halt(&self, kind: ErrorKind) -> Option<Halted<J>> {
         let mut state = lock(&self.gate.state);
-        let Some(queue) = self.queue(&mut state) else { return };
+        let queue = self.queue(&mut state)?;
         queue.closed.get_or_insert(kind);
         if std::mem::replace(&mut queue.stopped, true) {
-            return;
+            return None;
         }
         let (jobs, keeper) = (queue.clear(), queue.take_keeper());
         let standing: Vec<_> = state.places.of(self.at).map(|(at, place)| (at, place.stand)).collect();
@@ -257,22 +262,8 @@ impl<J: Job> Owner<J> {
         let waits = state.waits(self.at);
         self.gate.leave(state, waits);
         drop(keeper);
-        for (job, permit) in jobs {
-            drop(permit);
-            drop(guarded(|| job.abandon()));
-        }
-        for (at, turn) in held {
-            // It holds the gate until it is gone.
-            drop(guarded(|| turn.abandon(Abandoned::Stopped)));
-            let mut state = lock(&self.gate.state);
-            state.holders -= 1;
-            state.places.retire(at);
-            if let Some(queue) = self.queue(&mut state) {
-                queue.ended(false);
-            }
-            let waits = state.waits(self.at);
-            self.gate.leave(state, waits);
-        }
+        let owner = self.clone();
+        Some(Halted { owner, jobs, held })
     }
 
     /// Its figures.
@@ -285,6 +276,35 @@ impl<J: Job> Owner<J> {
                 active: queue.active as usize,
                 panicked: u64::from(queue.panicked),
             })
+    }
+}
+
+/// What was stopped of an owner, and is abandoned as this is dropped.
+pub(crate) struct Halted<J: Job> {
+    owner: Owner<J>,
+    jobs: Vec<(J, Option<Permit>)>,
+    held: Vec<(u32, J::Turn)>,
+}
+
+impl<J: Job> Drop for Halted<J> {
+    fn drop(&mut self) {
+        for (job, permit) in self.jobs.drain(..) {
+            drop(permit);
+            drop(guarded(|| job.abandon()));
+        }
+        let gate = &self.owner.gate;
+        for (at, turn) in self.held.drain(..) {
+            // It holds the gate until it is gone.
+            drop(guarded(|| turn.abandon(Abandoned::Stopped)));
+            let mut state = lock(&gate.state);
+            state.holders -= 1;
+            state.places.retire(at);
+            if let Some(queue) = self.owner.queue(&mut state) {
+                queue.ended(false);
+            }
+            let waits = state.waits(self.owner.at);
+            gate.leave(state, waits);
+        }
     }
 }
 

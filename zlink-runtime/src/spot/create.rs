@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::channel::control;
+use crate::channel::{Objects, control};
 use crate::clock;
 use crate::error::{CallError, Error, ErrorKind, Execution};
 use crate::execution::may_wait_for;
@@ -411,6 +411,8 @@ impl Asking {
             Resolved::Ready(record) => record,
         };
         self.check(&record)?;
+        // A turn of it would wait for its own end.
+        Objects::may_wait_for(&*self.spots, &record.id)?;
         let kind = match self.kind.space() {
             Space::Spots => RecordKind::SpotClose,
             Space::Actors => RecordKind::ActorDestroy,

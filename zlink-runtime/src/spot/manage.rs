@@ -220,6 +220,9 @@ impl Inner {
             self.evictable.lock().push_back(Arc::downgrade(object));
         }
         tracing::debug!(target: "zlink::spot", event_id = "zlink.spot.ready", spot = %object.id, generation = record.generation.get());
+        if object.is_brief() {
+            object.begin_close(CloseReason::ExplicitClose);
+        }
     }
 
     /// It was not made: what waits for it is told why.
@@ -355,7 +358,9 @@ impl Inner {
             let text = format!("this node takes no new {}s now", object.noun());
             return reply.fail(&Error::not_executed(ErrorKind::Unavailable, text));
         }
-        if table.get(&object.id).is_some() {
+        // What only sends on to who was first is in nobody's way: the store knows no other any more.
+        let there = table.get(&object.id).cloned();
+        if there.is_some_and(|there| there.phase() != Phase::Forwarding) {
             drop((table, under_way));
             // Whoever asked looks at the store again.
             return self.answer(reply, wire::SpotCreated::default());

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use crate::channel::Outbound;
 use crate::clock;
 use crate::error::{ArgumentError, Error, ErrorKind};
-use crate::execution::{Callback, CpuPool, IoPool, Offers, Overrun, Owner, Unit, guarded};
+use crate::execution::{Callback, CpuPool, Halted, IoPool, Offers, Overrun, Owner, Unit, guarded};
 use crate::id::{ObjectGeneration, ObjectId, ObjectKind, ObjectRef, SpotId, TimerName};
 use crate::location::SpotRecord;
 use crate::wire::{ObjectCall, SpotTarget};
@@ -116,6 +116,8 @@ struct End {
     why: Option<Error>,
     /// What makes it anew once it is gone, in order, and until when that may take.
     after: Vec<(Instant, Incoming)>,
+    /// Whether it has asked for that as it was made.
+    at_once: bool,
     /// How everything of the user's has ended, once that is known, where somebody has begun to close it.
     over: Option<watch::Sender<Option<Closed>>>,
     /// Whoever does, as long as that waits for what is the user's.
@@ -288,6 +290,11 @@ impl Object {
         self.state.lock().record = Recorded::of(record, self);
     }
 
+    /// Whether it is to end as soon as it is there.
+    pub(super) fn is_brief(&self) -> bool {
+        self.state.lock().end.as_ref().is_some_and(|end| end.at_once)
+    }
+
     /// It is made and recorded.
     pub(super) fn is_ready(&self, record: &SpotRecord) {
         let mut state = self.state.lock();
@@ -444,8 +451,12 @@ impl Object {
         told.unwrap_or(so)
     }
 
-    /// Closes it, in a task of its own: from a turn of it, that waits for the turn's end.
+    /// Closes it, in a task of its own: from a turn of it, that waits for the turn's end. What is being made ends once it is
+    /// Ready.
     pub(super) fn begin_close(self: &Arc<Self>, reason: CloseReason) {
+        if self.phase() == Phase::Creating {
+            self.state.lock().end.get_or_insert_default().at_once = true;
+        }
         if self.phase() == Phase::Ready {
             let object = self.clone();
             let runtime = self.spots.runtime.clone();
@@ -469,6 +480,18 @@ impl Object {
         });
     }
 
+    /// The same, for who must not wait: what is dropped with its turns is the user's, and goes in a task of its own.
+    pub(super) fn stop_apart(self: &Arc<Self>, why: Error) {
+        let kind = why.kind();
+        self.state.lock().end.get_or_insert_default().why.get_or_insert(why);
+        let (object, halted) = (self.clone(), self.halt(kind));
+        self.spots.runtime.spawn(async move {
+            drop(halted);
+            object.drained().await;
+            object.forget();
+        });
+    }
+
     /// Nothing of it runs any more.
     pub(super) fn forget(&self) {
         self.factory.life().forget(self);
@@ -476,9 +499,14 @@ impl Object {
 
     /// The same without a reason of its own.
     pub(super) fn stop(self: &Arc<Self>, kind: ErrorKind) {
+        drop(self.halt(kind));
+    }
+
+    fn halt(&self, kind: ErrorKind) -> Vec<Halted<SpotJob>> {
         self.set_phase(&mut self.state.lock(), Phase::Ended);
         self.end_timers();
-        self.owners().iter().for_each(|owner| owner.stop(kind));
+        let owners = self.owners();
+        owners.iter().filter_map(|owner| owner.halt(kind)).collect()
     }
 
     /// How much it still has to do.

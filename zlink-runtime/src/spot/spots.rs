@@ -263,7 +263,8 @@ impl Inner {
             self.remove(&object);
             let noun = object.id.space().noun();
             let text = format!("the {noun} was taken from its host, which could not prove that it lives");
-            object.stop_with(Error::not_executed(ErrorKind::Unavailable, text));
+            // This may be the thread that renews the lease.
+            object.stop_apart(Error::not_executed(ErrorKind::Unavailable, text));
         }
     }
 

@@ -44,6 +44,7 @@ mod instance;
 mod large;
 mod life;
 mod meshes;
+mod mirrors;
 mod modes;
 mod multicast;
 mod named;

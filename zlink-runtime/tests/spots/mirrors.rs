@@ -1,0 +1,223 @@
+//! What a Spot does to itself, and what of it goes on elsewhere: its own end, its ID after a lost race, its drops.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use zlink_runtime::location::{Fault, Operation};
+use zlink_runtime::prelude::*;
+use zlink_runtime::rt::{self, CloseReason, Instant, SpotCreated};
+
+use crate::arena::*;
+use crate::kit::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A room that closes itself by its manager.
+struct Plain;
+
+async fn plain(_: RoomContext, request: Line) -> Result<rt::Created<Plain, Line>, HandlerError> {
+    Ok(rt::Created::Accepted(Plain, request))
+}
+
+async fn close_itself(_: &mut Plain, turn: &mut RoomTurn<'_>, request: Line) -> Result<Line, HandlerError> {
+    if request.text != "close" {
+        return Ok(text("well"));
+    }
+    let own = turn.reference().clone();
+    Ok(match room_spots(turn).close(&own).await {
+        Ok(closed) => text(&format!("{closed}")),
+        Err(error) => text(&format!("{:?} {:?}", error.kind().unwrap(), error.execution())),
+    })
+}
+
+/// A turn that waits for the end of its own Spot waits for itself.
+///
+/// REQ: SP-045, SP-090, EX-72
+#[tokio::test(start_paused = true)]
+async fn a_room_cannot_wait_for_its_own_end() -> Tested {
+    for place in EVERYWHERE {
+        let (cluster, _, host) = placed_with(place, 320, |cluster, world| {
+            serves_with(cluster, world, "owner", |objects| {
+                let rooms = rt::SpotFactory::user(ROOM, plain).request("arena.room.look", close_itself);
+                objects.spot(rooms.relocation(rt::Relocation::Disabled).build())
+            });
+        })
+        .await?;
+        let (one, _) = room(&host, "one", "x").await?;
+        let began = Instant::now();
+        let told = one.look(text("close")).timeout(100 * SECOND).await?;
+        assert_eq!(told.text, "InvalidOperation NotExecuted", "{place:?}");
+        assert!(began.elapsed() < SECOND, "{:?}", began.elapsed());
+        assert_eq!(look(&one, "still").await?, "well");
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// A cart that closes as it begins.
+struct Brief(Cart);
+
+impl CartSpot for Brief {
+    async fn activate(context: CartContext) -> Result<Self, HandlerError> {
+        Ok(Self(Cart::activate(context).await?))
+    }
+
+    async fn on_initialize(&mut self, turn: &mut CartTurn<'_>) -> Result<(), HandlerError> {
+        turn.close();
+        Ok(())
+    }
+
+    async fn on_closing(
+        &mut self,
+        turn: &mut CartTurn<'_>,
+        reason: CloseReason,
+        deadline: Instant,
+    ) -> Result<(), HandlerError> {
+        self.0.on_closing(turn, reason, deadline).await
+    }
+
+    async fn add(&mut self, turn: &mut CartTurn<'_>, message: Line) -> Result<(), HandlerError> {
+        self.0.add(turn, message).await
+    }
+
+    async fn view(&mut self, turn: &mut CartTurn<'_>, request: Line) -> Result<Line, HandlerError> {
+        self.0.view(turn, request).await
+    }
+}
+
+/// What closes as it begins takes what it was made by, and ends.
+///
+/// REQ: SP-027, SP-091
+#[tokio::test(start_paused = true)]
+async fn a_cart_that_closes_as_it_begins_does() -> Tested {
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed_with(place, 321, |cluster, world| {
+            serves_with(cluster, world, "owner", |objects| objects.spot(cart_spot::<Brief>()));
+        })
+        .await?;
+        let cart = cart_spots(&host).of("cart");
+        assert_eq!(cart.view(text("a")).activating().await?.text, "a");
+        cluster.advance(SECOND).await;
+        assert_eq!(world.count("closing cart ExplicitClose"), 1, "{:?}", world.log());
+        assert_eq!(cart_spots(&host).find("cart").await?, None);
+        assert_eq!(cart.view(text("b")).activating().await?.text, "b");
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// Who lost a race sends on to the winner what it is sent. Once the cart is gone, its ID is free there for a room, too.
+///
+/// REQ: SP-083, SP-002, LS-041
+#[tokio::test(start_paused = true)]
+async fn who_lost_a_race_can_make_another_kind_once_the_winners_is_gone() -> Tested {
+    for provider in PROVIDERS {
+        let (cluster, world) = on(provider, 322);
+        for name in ["loser", "winner"] {
+            serves_with(&cluster, &world, name, move |objects| {
+                all(objects).placement_weight(if name == "winner" { 100 } else { 0 })
+            });
+        }
+        calls(&cluster, "caller");
+        start(&cluster).await?;
+        let carts = cart_spots(&cluster.host("caller"));
+        let faults = cluster.store_faults("caller");
+        faults.every(Operation::Read, Fault::DelayAnswer(SECOND / 3));
+        let making = tokio::spawn(carts.of("cart").view(text("second")).activating().into_future());
+        cluster.advance(SECOND / 9).await;
+        let won = cart_spots(&cluster.host("winner")).of("cart");
+        won.add(text("first")).activating().await?;
+        world.until("cart has first").await;
+        for (name, weight) in [("winner", 0), ("loser", 100)] {
+            cluster.host(name).mesh("world")?.set_placement_weight(weight)?;
+        }
+        assert_eq!(making.await??.text, "first,second");
+        faults.heal();
+        won.add(text("close")).await?;
+        world.until("closing cart").await;
+        cluster.advance(SECOND).await;
+        assert_eq!(carts.find("cart").await?, None);
+        let began = Instant::now();
+        let made = room_spots(&cluster.host("caller"))
+            .get_or_create("cart", text("x"))
+            .timeout(10 * SECOND);
+        let made = made.await?;
+        assert!(matches!(made, SpotCreated::Created(..)), "{made:?}");
+        assert!(began.elapsed() < SECOND, "{:?}", began.elapsed());
+        let room = room_spots(&cluster.host("caller")).of("cart");
+        assert!(look(&room, "where").await?.starts_with("loser"));
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// A host, for what lives in it.
+#[derive(Clone, Default)]
+struct Probe(Arc<OnceLock<Host>>);
+
+impl Probe {
+    fn admits(&self) -> bool {
+        let location = self.0.get().and_then(|host| host.status().location);
+        location.is_some_and(|location| location.admits_owned_work)
+    }
+}
+
+/// What a handler has while it waits.
+struct Guard(Probe, World);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.1.note(format!("guard dropped, admits {}", self.0.admits()));
+    }
+}
+
+struct Guarded;
+
+async fn guarded(_: RoomContext, request: Line) -> Result<rt::Created<Guarded, Line>, HandlerError> {
+    Ok(rt::Created::Accepted(Guarded, request))
+}
+
+async fn wait(_: &mut Guarded, turn: &mut RoomTurn<'_>, _: Line) -> Result<(), HandlerError> {
+    let (probe, world) = (turn.shared::<Probe>(), turn.shared::<World>());
+    let world = world.cloned().unwrap();
+    let _guard = Guard(probe.cloned().unwrap(), world.clone());
+    world.note("waits");
+    world.gate().await;
+    Ok(())
+}
+
+/// The end of a turn whose Spot was taken is the user's, and may take its time: that is not the lease's.
+///
+/// REQ: LS-031, LS-033
+#[tokio::test(start_paused = true)]
+async fn what_was_taken_does_not_keep_its_host_from_its_lease() -> Tested {
+    for place in REMOTE {
+        let probe = Probe::default();
+        let given = probe.clone();
+        let (cluster, world, host) = placed_with(place, 323, move |cluster, world| {
+            serves_on(
+                cluster,
+                world,
+                "owner",
+                move |host| host.shared(given.clone()),
+                |objects| {
+                    let rooms = rt::SpotFactory::user(ROOM, guarded).send("arena.room.say", wait);
+                    objects.spot(rooms.relocation(rt::Relocation::Disabled).build())
+                },
+            );
+        })
+        .await?;
+        probe.0.set(cluster.host("owner")).ok();
+        let (one, spot) = room(&host, "one", "x").await?;
+        one.say(text("wait")).await?;
+        world.until("waits").await;
+        cluster.store_faults("owner").cut();
+        cluster.advance(20 * SECOND).await;
+        assert!(room_spots(&host).release(&spot).timeout(60 * SECOND).await?);
+        cluster.store_faults("owner").heal();
+        world.until("guard dropped").await;
+        assert_eq!(world.count("guard dropped, admits true"), 1, "{:?}", world.log());
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}

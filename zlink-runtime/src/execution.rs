@@ -46,7 +46,7 @@ pub use timer::{Overrun, Tick};
 pub(crate) use timer::{Pulse, Timers};
 #[cfg(feature = "bench")]
 pub(crate) use turn::HandlerOf;
-pub(crate) use turn::{Ended, Resting, Scope, StateCell, StateTurn, States, may_wait_for};
+pub(crate) use turn::{Ended, Resting, Scope, StateCell, StateTurn, States, may_wait_for, within};
 pub use turn::{YieldFor, YieldTurn, Yields};
 pub(crate) use worker::{Workers, WorkersHandle};
 

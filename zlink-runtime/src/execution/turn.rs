@@ -15,7 +15,7 @@ mod yielding;
 use scope::Turning;
 #[cfg(test)]
 pub(crate) use scope::may_begin;
-pub(crate) use scope::{Scope, may_wait_for};
+pub(crate) use scope::{Scope, may_wait_for, within};
 pub(crate) use state::{OwnTurn, Resting, StateCell, States};
 pub use yielding::{YieldFor, YieldTurn, Yields};
 

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use crate::clock;
 use crate::error::ErrorKind;
+use crate::execution::{Callback, Scope, within};
 use crate::limit::{CLOSING_TIME, EVICTION_SCAN};
 use crate::location::{Removal, SpotRecord};
 
@@ -126,6 +127,7 @@ impl Inner {
         }
         if object.own_record().is_some() {
             let closing = contained(object.factory.life().close(object.clone(), reason, deadline));
+            let closing = within(Scope::new(object.lane(), object.offers(Callback::Lifecycle)), closing);
             match tokio::time::timeout_at(deadline, self.while_owned(object, closing)).await {
                 // Where it has ended, nothing of it runs here any more: it was taken, or whoever stopped it says how it went.
                 Ok(Some(Ok(Ok(()))) | None) => {}

@@ -231,6 +231,8 @@ impl Asking {
                 Resolved::Creating(record) => {
                     self.check(&record)?;
                     self.may_wait_for(&home, &record.node)?;
+                    // It may be what asks.
+                    Objects::may_wait_for(&*self.spots, &record.id)?;
                 }
                 Resolved::Unavailable(record) => {
                     // What was there keeps its type, as it keeps its authority; what was not made yet has neither.

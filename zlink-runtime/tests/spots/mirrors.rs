@@ -221,3 +221,94 @@ async fn what_was_taken_does_not_keep_its_host_from_its_lease() -> Tested {
     }
     Ok(())
 }
+
+/// A cart that calls itself as it ends.
+struct Nostalgic(Cart, World);
+
+impl CartSpot for Nostalgic {
+    async fn activate(context: CartContext) -> Result<Self, HandlerError> {
+        let world = context.shared::<World>().cloned().unwrap();
+        Ok(Self(Cart::activate(context).await?, world))
+    }
+
+    async fn on_closing(&mut self, turn: &mut CartTurn<'_>, _: CloseReason, _: Instant) -> Result<(), HandlerError> {
+        let own = cart_spots(turn).of(turn.id());
+        let began = Instant::now();
+        let told = own.view(text("again")).activating().await;
+        let kind = told.map_err(|error| error.kind().unwrap());
+        self.1
+            .note(format!("told {kind:?} after {}", began.elapsed().as_secs()));
+        Ok(())
+    }
+
+    async fn add(&mut self, turn: &mut CartTurn<'_>, message: Line) -> Result<(), HandlerError> {
+        self.0.add(turn, message).await
+    }
+
+    async fn view(&mut self, turn: &mut CartTurn<'_>, request: Line) -> Result<Line, HandlerError> {
+        self.0.view(turn, request).await
+    }
+}
+
+/// What ends waits for no call of its own that waits for its end.
+///
+/// REQ: SP-045
+#[tokio::test(start_paused = true)]
+async fn a_cart_that_ends_does_not_wait_for_itself() -> Tested {
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed_with(place, 324, |cluster, world| {
+            serves_with(cluster, world, "owner", |objects| {
+                objects.spot(cart_spot::<Nostalgic>())
+            });
+        })
+        .await?;
+        cart_spots(&host).of("cart").add(text("close")).activating().await?;
+        cluster.advance(60 * SECOND).await;
+        assert_eq!(
+            world.count("told Err(InvalidOperation) after 0"),
+            1,
+            "{place:?} {:?}",
+            world.log()
+        );
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
+/// A room that asks for itself before it is there.
+struct Early;
+
+async fn asks_for_itself(_: &mut Early, turn: &mut RoomTurn<'_>) -> Result<(), HandlerError> {
+    let began = Instant::now();
+    let told = room_spots(turn).get_or_create(turn.id(), text("again")).await;
+    let kind = told.map(drop).map_err(|error| error.kind().unwrap());
+    let world = turn.shared::<World>().unwrap();
+    world.note(format!("told {kind:?} after {}", began.elapsed().as_secs()));
+    Ok(())
+}
+
+/// What begins does not wait until it is there.
+///
+/// REQ: SP-045
+#[tokio::test(start_paused = true)]
+async fn a_room_that_begins_does_not_wait_for_itself() -> Tested {
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed_with(place, 325, |cluster, world| {
+            serves_with(cluster, world, "owner", |objects| {
+                let create = async |_: RoomContext, request: Line| Ok(rt::Created::Accepted(Early, request));
+                let rooms = rt::SpotFactory::user(ROOM, create).initialize(asks_for_itself);
+                objects.spot(rooms.relocation(rt::Relocation::Disabled).build())
+            });
+        })
+        .await?;
+        room(&host, "one", "x").await?;
+        assert_eq!(
+            world.count("told Err(InvalidOperation) after 0"),
+            1,
+            "{place:?} {:?}",
+            world.log()
+        );
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}

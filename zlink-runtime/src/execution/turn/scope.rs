@@ -228,6 +228,17 @@ impl Live {
     }
 }
 
+/// Does `work` as a turn of that scope would: what ends an owner that takes no turns any more.
+pub(crate) async fn within<T>(scope: Scope, work: impl Future<Output = T>) -> T {
+    let mut turning = Some(Turning::new(scope));
+    let mut work = std::pin::pin!(work);
+    let done = std::future::poll_fn(|cx| Turning::enter(&mut turning, || work.as_mut().poll(cx))).await;
+    if let Some(turning) = turning {
+        turning.end(Ended::Well);
+    }
+    done
+}
+
 /// Whether the turn that runs here may wait for an answer of `target`. Outside of turns, whoever asks may.
 ///
 /// # Errors

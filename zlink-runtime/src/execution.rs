@@ -7,6 +7,7 @@
     allow(dead_code, unused_imports, reason = "a model takes its own part")
 )]
 
+use std::fmt;
 use std::task::{Context, Poll};
 
 use tokio::time::Instant;
@@ -132,6 +133,16 @@ pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
         }
         text.unwrap_or_else(|| "a panic without a text".to_owned())
     })
+}
+
+/// Drops what is the user's, of whatever `of` names: what that panics with ends here, and is told.
+pub(crate) fn let_go<T>(of: Option<&dyn fmt::Display>, what: T) {
+    if let Err(panic) = guarded(|| drop(what)) {
+        tracing::error!(
+            target: "zlink::runtime", event_id = "zlink.runtime.host.drop_failed", of = of.map(tracing::field::display), panic,
+            "what a user wrote panicked as it was dropped"
+        );
+    }
 }
 
 #[cfg(test)]

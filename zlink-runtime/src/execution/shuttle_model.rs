@@ -127,9 +127,10 @@ struct Room {
 
 type Running<'t> = Pin<Box<dyn Future<Output = Ended> + Send + 't>>;
 
-fn job<F>(owner: &Owner<Work>, cell: &StateCell<Room>, handler: F) -> Work
+fn job<S, F>(owner: &Owner<Work>, cell: &StateCell<S>, handler: F) -> Work
 where
-    F: for<'t> FnOnce(&'t mut YieldTurn<'t, Room>) -> Running<'t> + Send + 'static,
+    S: Send + 'static,
+    F: for<'t> FnOnce(&'t mut YieldTurn<'t, S>) -> Running<'t> + Send + 'static,
 {
     let scope = Scope::new(owner, Mode::SpotWide.offers(Callback::Unit, false));
     let cell = cell.clone();
@@ -232,6 +233,60 @@ fn shuttle_a_turn_that_yields_goes_on_once_and_with_its_gate() {
 fn shuttle_a_yield_that_loses_a_select_keeps_the_gate() {
     shuttle::check_random(|| leases(true), 3_000);
     shuttle::check_pct(|| leases(true), 3_000, 3);
+}
+
+/// A state that counts how often it was dropped.
+struct Counted(Arc<AtomicUsize>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// Turns of two gates have a state in turn, while somebody takes it out for good: it is dropped by then, though its cell stays,
+/// and nobody waits for it any more.
+fn ends() {
+    use super::turn::States as _;
+    let (ready, permits) = (Arc::new(Ready::new()), HostPermits::new(8));
+    let lanes = [(); 2].map(|()| {
+        Unit::<Work>::in_phase(&ready, Mode::SpotWide, Phase::Open)
+            .lane()
+            .clone()
+    });
+    let dropped = Arc::new(AtomicUsize::new(0));
+    let cell = StateCell::new(&lanes[0], Counted(dropped.clone()));
+    let workers = [0, 1].map(|index| {
+        let ready = ready.clone();
+        thread::spawn(move || work(&ready, index))
+    });
+    for owner in &lanes {
+        let turn = job(owner, &cell, |turn| {
+            Box::pin(async move {
+                turn.hold().await;
+                thread::yield_now();
+                Ended::Well
+            })
+        });
+        assert!(owner.admit(turn, permit(&permits)).is_ok());
+    }
+    drop(cell.cell().unwrap().end());
+    for owner in &lanes {
+        owner.close(ErrorKind::ShuttingDown);
+        block_on(owner.drained());
+    }
+    ready.close();
+    workers.into_iter().for_each(|worker| worker.join().unwrap());
+    assert_eq!(dropped.load(Ordering::SeqCst), 1);
+    drop(cell);
+    assert_eq!(dropped.load(Ordering::SeqCst), 1);
+}
+
+/// REQ: LS-033
+#[test]
+fn shuttle_a_state_that_is_taken_while_turns_have_it_is_dropped_once() {
+    shuttle::check_random(ends, 3_000);
+    shuttle::check_pct(ends, 3_000, 3);
 }
 
 /// A queue moves from one owner to another while somebody sends to it: what was admitted runs once, in order, at one of

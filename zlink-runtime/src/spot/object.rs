@@ -16,7 +16,8 @@ use tokio::time::Instant;
 use crate::channel::Outbound;
 use crate::clock;
 use crate::error::{ArgumentError, Error, ErrorKind};
-use crate::execution::{Callback, CpuPool, Halted, IoPool, Offers, Overrun, Owner, Unit, guarded};
+pub(super) use crate::execution::let_go;
+use crate::execution::{Callback, CpuPool, Halted, IoPool, Offers, Overrun, Owner, Unit};
 use crate::id::{ObjectGeneration, ObjectId, ObjectKind, ObjectRef, SpotId, TimerName};
 use crate::location::SpotRecord;
 use crate::wire::{ObjectCall, SpotTarget};
@@ -674,16 +675,6 @@ impl<S> Held<S> {
 impl<S> Drop for Held<S> {
     fn drop(&mut self) {
         let_go(None, self.0.take());
-    }
-}
-
-/// Drops what is the user's: what that panics with ends here, and is told.
-pub(super) fn let_go<T>(of: Option<&ObjectId>, what: T) {
-    if let Err(panic) = guarded(|| drop(what)) {
-        tracing::error!(
-            target: "zlink::spot", event_id = "zlink.spot.drop_failed", spot = of.map(tracing::field::display), panic,
-            "what a user wrote panicked as it was dropped"
-        );
     }
 }
 

@@ -1,14 +1,16 @@
 //! Ends that somebody else has a part in: another closer, the stop of the host, another owner of the ID.
 
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use zlink_runtime::ObjectServerBuilder;
+use parking_lot::Mutex;
 use zlink_runtime::error::ErrorKind;
 use zlink_runtime::id::SpotId;
 use zlink_runtime::location::{BootClock, Fault, LocationTiming, MemoryStore, Operation};
 use zlink_runtime::prelude::*;
 use zlink_runtime::testing::Cluster;
 use zlink_runtime::testing::authority::{Owner, Seen};
+use zlink_runtime::{HostBuilder, ObjectServerBuilder};
 
 use crate::arena::*;
 use crate::events::Events;
@@ -59,10 +61,11 @@ async fn nothing_is_left_of_a_close_that_its_host_has_ended() -> Tested {
         assert_eq!((failed.failed_spots(), failed.unfinished_jobs()), (1, 0), "{failed}");
         assert_eq!(world.count("room dropped"), 1, "on_closing goes on: {:?}", world.log());
         cluster.advance(60 * SECOND).await;
-        assert!(
-            !events.count(&["the record of a closed Spot stays"]) > 0,
-            "it was removed"
-        );
+        assert_eq!(events.count(&["the record of a closed Spot stays"]), 0);
+        let (store, _) = far::observer(&cluster);
+        let observer = Owner::start(store, LocationTiming::default(), BootClock::of_tokio(), "observer", 1).await?;
+        let left = observer.resolve(&SpotId::from_static("one")).await;
+        assert!(matches!(left, Seen::Missing), "it was removed: {left:?}");
     }
     Ok(())
 }
@@ -146,9 +149,8 @@ async fn a_stop_that_meets_a_lost_race_leaves_the_owner_what_it_has() -> Tested 
         cluster.advance(10 * SECOND).await;
         assert!(!inbox(&observer).await.is_empty(), "it is Ready, elsewhere");
         world.open(1);
-        stopping.await?.ok();
-        let told = making.await?;
-        println!("{told:?}");
+        stopping.await??;
+        assert_eq!(making.await??, text("gate,second"), "the owner has heard it");
         let again = cart_spots(&cluster.host("winner")).of("cart").view(text("")).await?;
         assert!(again.text.starts_with("gate"), "{}", again.text);
         assert_eq!(world.count("activate cart"), 1);
@@ -156,6 +158,9 @@ async fn a_stop_that_meets_a_lost_race_leaves_the_owner_what_it_has() -> Tested 
     }
     Ok(())
 }
+
+/// What lets a [`Blocked`] go on.
+type Released = Mutex<mpsc::Receiver<()>>;
 
 /// A cart that keeps its context, and whose handler blocks its thread; or its factory, where its ID says so.
 struct Blocked(World, CartContext);
@@ -169,10 +174,9 @@ impl Drop for Blocked {
 impl Blocked {
     fn block(&self) {
         self.0.note(format!("{} blocks", self.1.id()));
-        let until = std::time::Instant::now() + 60 * SECOND;
-        while self.0.count("go on") == 0 && std::time::Instant::now() < until {
-            std::thread::yield_now();
-        }
+        // Until it is let go.
+        let released = self.1.shared::<Released>();
+        let _ = released.map(|released| released.lock().recv_timeout(60 * SECOND));
     }
 }
 
@@ -197,6 +201,15 @@ impl CartSpot for Blocked {
     }
 }
 
+/// A host without a cluster, with carts of that kind.
+async fn alone<S: CartSpot>(host: HostBuilder) -> Result<Host, Failure> {
+    let host = host.mesh("world", |mesh| {
+        let mesh = mesh.listen("tcp://127.0.0.1:0");
+        mesh.object_server(|objects| objects.spot(cart_spot::<S>()))
+    });
+    Ok(host.start().await?)
+}
+
 /// The last handle of a host is dropped while a turn is at work, or a factory: the state goes once that has come to its end.
 ///
 /// REQ: LS-033
@@ -204,12 +217,9 @@ impl CartSpot for Blocked {
 async fn a_host_that_is_dropped_leaves_no_state_behind() -> Tested {
     for id in ["used", "made"] {
         let (store, world) = (MemoryStore::new(), World::new());
+        let (release, released) = mpsc::channel();
         let host = Host::builder().location_store(store).shared(world.clone());
-        let host = host.mesh("world", |mesh| {
-            let mesh = mesh.listen("tcp://127.0.0.1:0");
-            mesh.object_server(|objects| objects.spot(cart_spot::<Blocked>()))
-        });
-        let host = host.start().await?;
+        let host = alone::<Blocked>(host.shared(Released::new(released))).await?;
         cart_spots(&host).of(id).add(text("x")).activating().await?;
         let noted = |what: &'static str| {
             let world = world.clone();
@@ -217,9 +227,57 @@ async fn a_host_that_is_dropped_leaves_no_state_behind() -> Tested {
         };
         noted("blocks").await;
         drop(host);
-        world.note("go on");
+        release.send(())?;
         noted("blocked dropped").await;
         assert_eq!(world.count("blocked dropped"), 1);
     }
+    Ok(())
+}
+
+/// A cart whose handler drops the last handle of its host, and that panics as it is dropped itself.
+struct Last(Handles);
+
+/// The handles of a host.
+type Handles = Arc<Mutex<Option<Host>>>;
+
+impl Drop for Last {
+    fn drop(&mut self) {
+        panic!("the last goes");
+    }
+}
+
+impl CartSpot for Last {
+    async fn activate(context: CartContext) -> Result<Self, HandlerError> {
+        let handles = context.shared::<Handles>().cloned();
+        handles
+            .map(Self)
+            .ok_or_else(|| HandlerError::new("no handle was shared"))
+    }
+
+    async fn add(&mut self, _: &mut CartTurn<'_>, _: Line) -> Result<(), HandlerError> {
+        let host = self.0.lock().take();
+        drop(host);
+        Ok(())
+    }
+
+    async fn view(&mut self, _: &mut CartTurn<'_>, request: Line) -> Result<Line, HandlerError> {
+        Ok(request)
+    }
+}
+
+/// The turn that has it gives it back after its host has let go of it.
+///
+/// REQ: LS-033
+#[tokio::test]
+async fn a_state_that_panics_as_it_is_dropped_by_its_last_turn_is_told() -> Tested {
+    let (events, handles) = (Events::collect(), Handles::default());
+    let host = Host::builder().location_store(MemoryStore::new());
+    let host = alone::<Last>(host.shared(handles.clone())).await?;
+    let cart = cart_spots(&host).of("cart");
+    cart.view(text("x")).activating().await?;
+    *handles.lock() = Some(host);
+    cart.add(text("x")).await?;
+    let told = move || events.count(&["drop_failed", "the last goes"]) == 1;
+    until_within(30 * SECOND, "the drop is told", told).await;
     Ok(())
 }

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use super::{Outcome, Submitted, WorkCall, failed};
 use crate::error::{Error, ErrorKind, HandlerError};
-use crate::execution::guarded;
+use crate::execution::{guarded, let_go};
 use crate::limit::{CPU_IDLE, CPU_QUEUE};
 
 /// The CPU workers of one host. Clones are the same pool; with the last one, its threads end.
@@ -59,7 +59,7 @@ where
 
     fn run(self: Box<Self>) {
         if !self.is_wanted() {
-            return;
+            return let_go(None, self);
         }
         let Self { work, tell } = *self;
         let result = match guarded(work) {
@@ -68,7 +68,7 @@ where
             Err(panic) => Err(failed(Err(panic))),
         };
         // A result that comes late is thrown away, by whoever drops it.
-        drop(guarded(|| drop(tell.send(result))));
+        let_go(None, tell.send(result));
     }
 }
 
@@ -119,7 +119,7 @@ impl Drop for Handle {
         state.closed = true;
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
-        let_go(waiting);
+        waiting.into_iter().for_each(|work| let_go(None, work));
         self.0.work.notify_all();
     }
 }
@@ -147,7 +147,7 @@ impl Inner {
         state.free += usize::from(begins);
         state.waiting.push_back(work);
         drop(state);
-        let_go(given_up);
+        given_up.into_iter().for_each(|work| let_go(None, work));
         if begins {
             return self.spawn();
         }
@@ -170,7 +170,7 @@ impl Inner {
         }
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
-        let_go(waiting);
+        waiting.into_iter().for_each(|work| let_go(None, work));
         let text = format!("the system gives no thread for CPU work: {error}");
         Err(Error::not_executed(ErrorKind::InternalFailure, text))
     }
@@ -196,13 +196,6 @@ impl Inner {
         }
         state.threads -= 1;
         state.free -= 1;
-    }
-}
-
-/// Drops what is the user's, under no lock: what one of them panics with ends here.
-fn let_go(given_up: VecDeque<Box<dyn Work>>) {
-    for work in given_up {
-        drop(guarded(|| drop(work)));
     }
 }
 

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 use super::scope::Live;
 use crate::error::{Error, ErrorKind};
 use crate::execution::owner::OwnerKey;
-use crate::execution::{Job, Owner, guarded};
+use crate::execution::{Job, Owner, let_go};
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Mutex, Place, lock};
 
@@ -148,7 +148,7 @@ impl<S> Resting<S> {
         waiting.into_iter().flat_map(|waiting| *waiting).for_each(Waker::wake);
         if ended {
             // Nobody comes for it any more. It is the user's, and this may be within the end of a handler that panicked.
-            drop(guarded(|| drop(self.state.take())));
+            let_go(None, self.state.take());
         }
     }
 }

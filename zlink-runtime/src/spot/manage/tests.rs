@@ -20,20 +20,25 @@ use crate::spot::value::Relocation;
 use crate::testing::Cluster;
 use crate::wire::SpotTarget;
 
-/// How often a handler ran.
-static RAN: AtomicUsize = AtomicUsize::new(0);
+/// How often a handler of its host ran.
+#[derive(Default)]
+struct Ran(AtomicUsize);
+
+fn runs(ran: Option<&Ran>) {
+    ran.unwrap().0.fetch_add(1, Ordering::Relaxed);
+}
 
 async fn go(
     _: &mut (),
-    _: &mut SpotTurn<'_, InstanceSpot>,
+    turn: &mut SpotTurn<'_, InstanceSpot>,
     request: wire::SpotClosed,
 ) -> Result<wire::SpotClosed, HandlerError> {
-    RAN.fetch_add(1, Ordering::Relaxed);
+    runs(turn.shared());
     Ok(request)
 }
 
-async fn hear(_: &mut (), _: &mut SpotTurn<'_, EntrySpot>, _: wire::SpotClosed) -> Result<(), HandlerError> {
-    RAN.fetch_add(1, Ordering::Relaxed);
+async fn hear(_: &mut (), turn: &mut SpotTurn<'_, EntrySpot>, _: wire::SpotClosed) -> Result<(), HandlerError> {
+    runs(turn.shared());
     Ok(())
 }
 
@@ -57,7 +62,7 @@ async fn two_meshes(cluster: &Cluster) -> (Arc<Inner>, Arc<Inner>, Host) {
         let hall = SpotFactory::entry(SpotType::from_static("arena.hall"), |_| async { Ok(()) })
             .subscribe::<wire::SpotClosed, _>("events", "news", "hear", hear)
             .build();
-        let host = host.location_store(shared.clone());
+        let host = host.location_store(shared.clone()).shared(Ran::default());
         let host = host.mesh("world", |mesh| {
             let mesh = mesh.listen("tcp://owner:1").client(EVENTS);
             mesh.object_server(|objects| objects.spot(carts()).entry(hall))
@@ -99,7 +104,8 @@ async fn what_comes_over_another_mesh_ends_and_calls_nothing() {
     let call = cart.activates(call).activating().in_mesh("world");
     call.await.unwrap();
     let object = spots.object(&Space::Spots.id("cart").unwrap()).unwrap();
-    assert_eq!(RAN.load(Ordering::Relaxed), 1);
+    let count = || object.shared().get::<Ran>().unwrap().0.load(Ordering::Relaxed);
+    assert_eq!(count(), 1);
     for (name, is_its) in [("far", false), ("world", true)] {
         let mesh = MeshName::new(name).unwrap();
         let home = spots.home(&mesh).unwrap();
@@ -131,7 +137,7 @@ async fn what_comes_over_another_mesh_ends_and_calls_nothing() {
             }
         }
         let ran = if is_its { 1 + 3 } else { 1 };
-        assert_eq!(RAN.load(Ordering::Relaxed), ran, "{name}");
+        assert_eq!(count(), ran, "{name}");
 
         let mut head = Vec::new();
         wire::publish_head(&mut head, "events", "hear", "news", &[]);
@@ -143,7 +149,7 @@ async fn what_comes_over_another_mesh_ends_and_calls_nothing() {
         let permit = spots.permits.source().try_acquire(1).unwrap().take().unwrap();
         spots.fanout.take(mesh.clone(), record, publish, permit);
         cluster.advance(Duration::from_millis(10)).await;
-        assert_eq!(RAN.load(Ordering::Relaxed), ran + usize::from(is_its), "{name}");
+        assert_eq!(count(), ran + usize::from(is_its), "{name}");
 
         let question = wire::SpotClose {
             id: "cart".to_owned(),

@@ -51,6 +51,8 @@ pub(crate) enum AuthorityError {
     Conflict,
     #[error("the record cannot be used: {0}")]
     Unreadable(String),
+    #[error("the Location Store has lost records; nothing is created until who had what is lost has ended it")]
+    Lost,
 }
 
 impl AuthorityError {
@@ -58,7 +60,7 @@ impl AuthorityError {
     pub(crate) fn kind(&self) -> ErrorKind {
         match self {
             AuthorityError::Store(error) => error.kind(),
-            AuthorityError::Closed => ErrorKind::Unavailable,
+            AuthorityError::Closed | AuthorityError::Lost => ErrorKind::Unavailable,
             AuthorityError::Conflict => ErrorKind::InvalidOperation,
             AuthorityError::Unreadable(_) => ErrorKind::InternalFailure,
         }
@@ -225,10 +227,14 @@ impl Authority {
     /// reservation made or not; it is aborted where it was.
     ///
     /// # Errors
-    /// Where the store fails, the host's lease does not admit it, the same operation reserved other content
-    /// ([`AuthorityError::Conflict`]), or the inbox has more than 64 KiB.
+    /// Where the store fails, or was found to have lost records ([`AuthorityError::Lost`], for the lease's TTL and the margin),
+    /// the host's lease does not admit it, the same operation reserved other content ([`AuthorityError::Conflict`]), or
+    /// the inbox has more than 64 KiB.
     pub(crate) async fn reserve(&self, reserve: Reserve) -> Result<Reserving, AuthorityError> {
         reserve.check().map_err(StoreError::from)?;
+        if self.shared().lease.has_lost_lately() {
+            return Err(AuthorityError::Lost);
+        }
         let id = reserve.id.clone();
         match self.shared().submit(Change::Reserve(Box::new(reserve))).await? {
             Done::Reserved(reservation) => Ok(Reserving::Won(reservation)),

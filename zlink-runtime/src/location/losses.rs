@@ -1,25 +1,56 @@
-//! A store that counts how often it was found to have lost records: whoever remembers something of it asks for that.
+//! A store that notes when it was found to have lost records, and how often: whoever remembers something of it asks for that.
 //!
 //! It must not know what is remembered.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use super::{Batch, BoxFuture, Key, LocationStore, Read, ReadMany, Scan, Scanned, StoreError, Written};
+use super::{
+    Batch, BootClock, BootTime, BoxFuture, Key, LocationStore, Read, ReadMany, Scan, Scanned, StoreError, Written,
+    nanos,
+};
 
 /// All operations of a host go through one of these, whoever begins them.
 #[derive(Debug)]
 pub(super) struct Counting {
     store: Arc<dyn LocationStore>,
-    losses: Arc<AtomicU64>,
+    clock: BootClock,
+    losses: Arc<Losses>,
+}
+
+/// What is known of a store's losses.
+#[derive(Debug, Default)]
+pub(super) struct Losses {
+    count: AtomicU64,
+    /// In nanoseconds of the boot clock, and one more; 0 where there was none.
+    last: AtomicU64,
+}
+
+impl Losses {
+    pub(super) fn count(&self) -> u64 {
+        self.count.load(Ordering::Acquire)
+    }
+
+    /// How long ago the last one was found.
+    pub(super) fn since(&self, now: BootTime) -> Option<Duration> {
+        let last = self.last.load(Ordering::Acquire).checked_sub(1)?;
+        Some(Duration::from_nanos(nanos(now).saturating_sub(last)))
+    }
+
+    fn found(&self, now: BootTime) {
+        self.last.fetch_max(nanos(now).saturating_add(1), Ordering::AcqRel);
+        self.count.fetch_add(1, Ordering::Release);
+    }
 }
 
 impl Counting {
-    /// That store, and its count.
-    pub(super) fn new(store: Arc<dyn LocationStore>) -> (Self, Arc<AtomicU64>) {
-        let losses = Arc::<AtomicU64>::default();
+    /// That store, and its losses, which are timed by `clock`.
+    pub(super) fn new(store: Arc<dyn LocationStore>, clock: BootClock) -> (Self, Arc<Losses>) {
+        let losses = Arc::<Losses>::default();
         let counting = Self {
             store,
+            clock,
             losses: losses.clone(),
         };
         (counting, losses)
@@ -32,7 +63,7 @@ impl Counting {
         Box::pin(async move {
             let ended = operation.await;
             if let Err(StoreError::Lost(_)) = &ended {
-                self.losses.fetch_add(1, Ordering::Release);
+                self.losses.found(self.clock.now());
             }
             ended
         })

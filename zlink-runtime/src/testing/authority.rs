@@ -188,7 +188,9 @@ impl From<AuthorityError> for Seen {
         match error {
             AuthorityError::Conflict => Seen::Conflict,
             AuthorityError::Closed => Seen::Closed,
-            AuthorityError::Store(_) | AuthorityError::Unreadable(_) => Seen::Failed(error.to_string()),
+            AuthorityError::Store(_) | AuthorityError::Unreadable(_) | AuthorityError::Lost => {
+                Seen::Failed(error.to_string())
+            }
         }
     }
 }

@@ -412,6 +412,44 @@ async fn what_was_found_before_a_loss_is_asked_for_anew() -> Tested {
     Ok(())
 }
 
+/// A host that finds that the store has lost records makes nothing until who had what was lost must have ended it.
+///
+/// REQ: LS-067
+#[tokio::test(start_paused = true)]
+async fn nothing_is_made_soon_after_a_loss() -> Tested {
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed(place, 181).await?;
+        let (one, _) = room(&host, "one", "x").await?;
+        cluster.store_faults("owner").next(Operation::Write, Fault::Lost);
+        // By its next renewal the host knows.
+        cluster.advance(6 * SECOND).await;
+        let refused = async || {
+            let made = room_spots(&host).get_or_create("two", text("x")).await.map(drop);
+            let activated = cart_spots(&host)
+                .of("cart")
+                .view(text("x"))
+                .activating()
+                .await
+                .map(drop);
+            for refused in [made, activated] {
+                let refused = refused.unwrap_err();
+                assert_eq!(refused.kind(), Some(ErrorKind::Unavailable), "{place:?} {refused:?}");
+                assert_eq!(refused.execution(), Execution::NotExecuted, "{place:?} {refused:?}");
+            }
+        };
+        refused().await;
+        cluster.advance(13 * SECOND).await;
+        refused().await;
+        assert_eq!(look(&one, "lines").await?, "x", "what is there goes on");
+        cluster.advance(7 * SECOND).await;
+        room(&host, "two", "y").await?;
+        cart_spots(&host).of("cart").view(text("x")).activating().await?;
+        cluster.shutdown().await?;
+        drop(world);
+    }
+    Ok(())
+}
+
 /// REQ: RT-010
 #[tokio::test(start_paused = true)]
 async fn another_age_of_routes_is_for_those_that_are_found_later() -> Tested {

@@ -18,7 +18,7 @@ use crate::location::{
     Batch, Condition, Key, LocationStore, LocationTiming, Mutation, Revision, StoreError, Stored, Written,
 };
 
-use crate::location::losses::Counting;
+use crate::location::losses::{Counting, Losses};
 
 use super::LeaseValue;
 use super::own::{Found, OwnLease};
@@ -96,8 +96,7 @@ struct Shared {
     wake: Notify,
     progress: Arc<watch::Sender<Progress>>,
     taken: Taken,
-    /// How often the store was found to have lost records.
-    losses: Arc<AtomicU64>,
+    losses: Arc<Losses>,
 }
 
 impl HostLease {
@@ -108,7 +107,7 @@ impl HostLease {
     /// Where a claim is held by another host, or the store cannot be used. Nothing is left then, unless the store lost an
     /// answer: such a lease expires.
     pub(crate) async fn take(mut config: LeaseConfig, claims: Vec<Record>) -> Result<Self, LeaseError> {
-        let (store, losses) = Counting::new(config.store);
+        let (store, losses) = Counting::new(config.store, config.clock.clone());
         config.store = Arc::new(store);
         let wanted = Wanted {
             version: 1,
@@ -183,7 +182,15 @@ impl HostLease {
 
     /// How often the store was found to have lost records, by whoever used it.
     pub(crate) fn losses(&self) -> u64 {
-        self.0.losses.load(Ordering::Acquire)
+        self.0.losses.count()
+    }
+
+    /// Whether the store was found to have lost records so lately that somebody may still have what they told of, and does
+    /// not know of the loss: for as long as a lease lives without being renewed, and the margin.
+    pub(crate) fn has_lost_lately(&self) -> bool {
+        let timing = &self.0.config.timing;
+        let since = self.0.losses.since(self.0.config.clock.now());
+        since.is_some_and(|since| since < timing.lease_ttl.saturating_add(timing.fencing_margin))
     }
 
     pub(crate) fn config(&self) -> &LeaseConfig {

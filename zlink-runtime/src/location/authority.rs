@@ -149,6 +149,33 @@ impl fmt::Debug for Reservation {
     }
 }
 
+/// What has become Ready, on the way to whoever made it. Where that has gone meanwhile nobody has it, and it is removed.
+struct Committed {
+    shared: Arc<Shared>,
+    record: Option<Box<SpotRecord>>,
+}
+
+impl Committed {
+    fn new(shared: Arc<Shared>, record: Box<SpotRecord>) -> Self {
+        let record = Some(record);
+        Self { shared, record }
+    }
+}
+
+impl fmt::Debug for Committed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Committed").field(&self.record).finish()
+    }
+}
+
+impl Drop for Committed {
+    fn drop(&mut self) {
+        if let Some(record) = self.record.take() {
+            self.shared.leave(Change::Delete(record));
+        }
+    }
+}
+
 /// Reads and changes who owns which Spot, under this host's lease. Clones share one writer, which ends with the last of
 /// them.
 #[derive(Clone)]
@@ -246,7 +273,9 @@ impl Authority {
                 Some(record) => Reserving::Lost(record),
                 None => Reserving::NoCapacity,
             }),
-            Done::Written(_) | Done::Removed | Done::Found(None) | Done::Alive => Err(AuthorityError::Conflict),
+            Done::Committed(_) | Done::Written(_) | Done::Removed | Done::Found(None) | Done::Alive => {
+                Err(AuthorityError::Conflict)
+            }
         }
     }
 
@@ -263,7 +292,10 @@ impl Authority {
         let Some(record) = reservation.record.take() else {
             return Err(AuthorityError::Conflict);
         };
-        self.written(Change::commit(record, terminal)).await
+        match self.shared().submit(Change::commit(record, terminal)).await? {
+            Done::Committed(mut committed) => committed.record.take().ok_or(AuthorityError::Conflict),
+            _ => Err(AuthorityError::Conflict),
+        }
     }
 
     /// Takes the reservation back, and tells its caller's operation why. It is done sooner or later, even where the future

@@ -231,6 +231,36 @@ async fn a_reservation_that_nobody_holds_is_aborted() {
     assert_eq!(counts(&store, "capacity/node-1").await, counted(0, 0));
 }
 
+/// Also where its commit was answered, and who made it did not look at that any more.
+///
+/// REQ: LS-044
+#[tokio::test(start_paused = true)]
+async fn what_became_ready_for_nobody_is_removed() {
+    let store = MemoryStore::new();
+    let host = Host::start(&store, 1).await;
+    let reservation = host.won("a", ObjectKind::User).await;
+    let mut commit = Box::pin(host.authority.commit(reservation, None));
+    assert!(goes_on(&mut commit).await);
+    while !matches!(host.authority.resolve(&id_of("a")).await, Resolved::Ready(_)) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    // By now the answer is on its way.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(matches!(host.authority.resolve(&id_of("a")).await, Resolved::Ready(_)));
+    drop(commit);
+    let until = Instant::now() + Duration::from_secs(60);
+    while host.authority.resolve(&id_of("a")).await != Resolved::Missing {
+        assert!(Instant::now() < until, "it stays");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(counts(&store, "capacity/node-1").await, counted(0, 0));
+}
+
+/// Polls `work` once: whether it goes on.
+async fn goes_on(work: &mut (impl Future + Unpin)) -> bool {
+    std::future::poll_fn(|cx| std::task::Poll::Ready(std::pin::Pin::new(&mut *work).poll(cx).is_pending())).await
+}
+
 /// REQ: LS-042
 #[tokio::test(start_paused = true)]
 async fn the_same_operation_finds_its_reservation() {

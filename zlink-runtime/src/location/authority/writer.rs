@@ -18,7 +18,7 @@ use super::capacity::{Counters, Named, Tally};
 use super::change::{Change, Judged, Keys, Stamp, Token};
 use super::reader::read;
 use super::record::{Ended, Nonce, SpotRecord};
-use super::{AuthorityError, Reservation};
+use super::{AuthorityError, Committed, Reservation};
 use crate::limit::{AUTHORITY_BATCH, AUTHORITY_BATCH_BYTES, AUTHORITY_CHANGES};
 use crate::location::{
     Batch, Condition, HostLease, Key, LeasePhase, LocationStore, Mutation, Revision, StoreError, Stored, Written,
@@ -30,6 +30,7 @@ use crate::random::Random;
 #[derive(Debug)]
 pub(super) enum Done {
     Reserved(Reservation),
+    Committed(Committed),
     /// The record is this now.
     Written(Box<SpotRecord>),
     Removed,
@@ -86,7 +87,7 @@ impl Order {
 
 fn end(caller: Option<oneshot::Sender<Answer>>, answer: Answer) {
     if let Some(caller) = caller {
-        // Whoever left does not want to know; a reservation gives itself back where it is dropped.
+        // Whoever left does not want to know; a reservation, and what is Ready, give themselves back where they are dropped.
         let _ = caller.send(answer);
     }
 }
@@ -554,18 +555,13 @@ impl Writer {
         let token = attempt.stamp.token;
         for order in attempt.orders {
             let Order { change, answer, .. } = order;
-            let abandoned = answer.as_ref().is_some_and(oneshot::Sender::is_closed);
             let (reserves, commits) = (
                 matches!(change, Change::Reserve(_)),
                 matches!(change, Change::Commit(..)),
             );
             let done = match change.applied(token, revision) {
                 Some(record) if reserves => Done::Reserved(Reservation::new(self.shared.clone(), record)),
-                // Nobody has the Spot that has just become Ready.
-                Some(record) if commits && abandoned => {
-                    self.shared.leave(Change::Delete(record));
-                    continue;
-                }
+                Some(record) if commits => Done::Committed(Committed::new(self.shared.clone(), record)),
                 Some(record) => Done::Written(record),
                 None => Done::Removed,
             };

@@ -358,9 +358,7 @@ impl Inner {
             let text = format!("this node takes no new {}s now", object.noun());
             return reply.fail(&Error::not_executed(ErrorKind::Unavailable, text));
         }
-        // What only sends on to who was first is in nobody's way: the store knows no other any more.
-        let there = table.get(&object.id).cloned();
-        if there.is_some_and(|there| there.phase() != Phase::Forwarding) {
+        if table.get(&object.id).is_some() {
             drop((table, under_way));
             // Whoever asked looks at the store again.
             return self.answer(reply, wire::SpotCreated::default());

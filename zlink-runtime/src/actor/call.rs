@@ -68,8 +68,7 @@ impl ActorRoute {
     }
 
     /// Frees the ID of that incarnation of an Actor, whose host is dead: it waits until that is proved, about twenty
-    /// seconds
-    /// after the host's end. `false` where it is not there any more.
+    /// seconds after the host's end. `false` where it is not there any more.
     pub fn release(&self, actor: &ActorRef) -> ReleaseActorCall {
         ReleaseActorCall(self.0.release(actor.clone().into()))
     }
@@ -108,43 +107,36 @@ managing! {
     ///
     /// # Errors
     /// [`CallError::Argument`](crate::error::CallError::Argument) where the ID is none. `TypeMismatch` where it is one
-    /// of another type;
-    /// `Unavailable` or another kind where the Location Store fails, which never means that there is none;
-    /// `NotConfigured` where no mesh of this process has an object role, `DeadlineExceeded`, `ShuttingDown`.
+    /// of another type; `Unavailable` or another kind where the Location Store fails, which never means that there is
+    /// none; `NotConfigured` where no mesh of this process has an object role, `DeadlineExceeded`, `ShuttingDown`.
     FindActorCall => Option<ActorRef>
 }
 managing! {
     /// Ends an Actor: it takes nothing new, finishes what it has accepted, and its ID is free. One that is a member of
-    /// a User
-    /// Spot leaves that first. `false` where it is not there any more, or not yet. An end that has begun goes on where
-    /// the
-    /// future is dropped or its time is up.
+    /// a User Spot leaves that first. `false` where it is not there any more, or not yet. An end that has begun goes on
+    /// where the future is dropped or its time is up.
     ///
     /// # Errors
     /// `InvalidOperation` where the ID is one of another incarnation by now, or the Actor is a member of a User Spot;
     /// `TypeMismatch` where the reference is one of another type; `Unavailable` where it ends already, or its host
-    /// cannot be reached;
-    /// `NotConfigured` where no mesh of this process has an object role, `DeadlineExceeded`, `ShuttingDown`.
+    /// cannot be reached; `NotConfigured` where no mesh of this process has an object role, `DeadlineExceeded`,
+    /// `ShuttingDown`.
     DestroyActorCall => bool
 }
 managing! {
     /// Frees the ID of an Actor whose host is dead. `false` where it is not there any more. Dropping the future gives
-    /// up the
-    /// wait; what was sent to the Location Store stays done.
+    /// up the wait; what was sent to the Location Store stays done.
     ///
     /// # Errors
     /// `InvalidOperation` where its host lives, or the ID is one of another incarnation by now; `DeadlineExceeded`
-    /// where
-    /// its end was not proved in time; `Unavailable` or another kind where the Location Store fails; `NotConfigured`
-    /// where no mesh of
-    /// this process has an object role; `ShuttingDown`.
+    /// where its end was not proved in time; `Unavailable` or another kind where the Location Store fails;
+    /// `NotConfigured` where no mesh of this process has an object role; `ShuttingDown`.
     ReleaseActorCall => bool
 }
 
 creating! {
     /// Creates an Actor, or gets the one that is there. The request has at most 1 MiB, encoded, and its answer 64 KiB.
-    /// A
-    /// creation that has begun goes on where the future is dropped or its time is up: ask with `find`.
+    /// A creation that has begun goes on where the future is dropped or its time is up: ask with `find`.
     ///
     /// # Errors
     /// [`CallError::Argument`](crate::error::CallError::Argument) where the ID is none or the request cannot be

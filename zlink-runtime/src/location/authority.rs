@@ -3,8 +3,9 @@
 //!
 //! Every change is one batch, conditioned on the record, on the lease of this host and on the counters that it changes; so
 //! it happens as a whole, or not at all. `record` is what the store says, `capacity` how many there are, `change` what a
-//! batch must hold and what a conflict tells, all pure; `writer` does the I/O, for one host one batch at a time; `reader` and
-//! `query` ask; `standing` knows which owners live; `orphans` ends what nobody else will, and `remains` removes what is left then. It must not know what a Spot or an Actor does.
+//! batch must hold and what a conflict tells, all pure; `writer` does the I/O, for one host one batch at a time;
+//! `reader` and `query` ask; `standing` knows which owners live; `orphans` ends what nobody else will, and `remains`
+//! removes what is left then. It must not know what a Spot or an Actor does.
 
 use std::fmt;
 use std::sync::Arc;

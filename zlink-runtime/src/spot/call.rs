@@ -58,8 +58,7 @@ impl SpotRoute {
     }
 
     /// Frees the ID of that incarnation of a Spot, whose host is dead: it waits until that is proved, about twenty
-    /// seconds
-    /// after the host's end. `false` where it is not there any more.
+    /// seconds after the host's end. `false` where it is not there any more.
     pub fn release(&self, spot: &SpotRef) -> ReleaseCall {
         ReleaseCall(self.0.release(spot.clone().into()))
     }
@@ -143,20 +142,15 @@ impl<C> Activates<C> {
     /// Makes the Spot where there is none: this message is then its first.
     ///
     /// A request ends with its reply. `Ok` of a one-way message says that the node where the Spot is made has taken it,
-    /// and not
-    /// that the Spot is there: until its factory is done, and about a millisecond where it does not wait, calls that do
-    /// not
-    /// activate end with `NotFound` on other hosts. Later calls of this host come behind it.
+    /// and not that the Spot is there: until its factory is done, and about a millisecond where it does not wait, calls
+    /// that do not activate end with `NotFound` on other hosts. Later calls of this host come behind it.
     ///
     /// # Errors
     /// As the call's own, and where there is none: `NotConfigured` where no mesh of this process has an object role,
     /// `InvalidOperation` where several have and [`in_mesh`](Activating::in_mesh) names none, `NotFound` where no
-    /// linked node has a
-    /// factory for the type, `CapacityExceeded` where none has room, `Unavailable` where the one that has the Spot is
-    /// not
-    /// known to be alive. A request ends with `InternalFailure` where the factory fails. A one-way message whose Spot
-    /// is not made
-    /// within 30 s is dropped.
+    /// linked node has a factory for the type, `CapacityExceeded` where none has room, `Unavailable` where the one that
+    /// has the Spot is not known to be alive. A request ends with `InternalFailure` where the factory fails. A one-way
+    /// message whose Spot is not made within 30 s is dropped.
     pub fn activating(self) -> Activating<C> {
         Activating {
             call: self.call,
@@ -300,51 +294,43 @@ managing! {
 }
 managing! {
     /// Closes a User Spot: it finishes what it has accepted, runs `on_closing`, and its ID is free. `false` where it is
-    /// not there
-    /// any more, or not yet. A close that has begun goes on where the future is dropped or its time is up.
+    /// not there any more, or not yet. A close that has begun goes on where the future is dropped or its time is up.
     ///
     /// # Errors
     /// `InvalidOperation` where the ID is one of another incarnation by now; `TypeMismatch` where it is one of another
-    /// type;
-    /// `Unavailable` where its host cannot be reached; `NotConfigured` where no mesh of this process has an object
-    /// role, `DeadlineExceeded`, `ShuttingDown`.
+    /// type; `Unavailable` where its host cannot be reached; `NotConfigured` where no mesh of this process has an
+    /// object role, `DeadlineExceeded`, `ShuttingDown`.
     CloseCall => bool
 }
 managing! {
     /// Frees the ID of a Spot whose host is dead. `false` where it is not there any more. Dropping the future gives up
-    /// the wait;
-    /// what was sent to the Location Store stays done.
+    /// the wait; what was sent to the Location Store stays done.
     ///
     /// # Errors
     /// `InvalidOperation` where its host lives, or the ID is one of another incarnation by now; `DeadlineExceeded`
-    /// where
-    /// its end was not proved in time; `Unavailable` or another kind where the Location Store fails; `NotConfigured`
-    /// where no mesh of
-    /// this process has an object role; `ShuttingDown`.
+    /// where its end was not proved in time; `Unavailable` or another kind where the Location Store fails;
+    /// `NotConfigured` where no mesh of this process has an object role; `ShuttingDown`.
     ReleaseCall => bool
 }
 
 creating! {
     /// Creates a User Spot, or gets the one that is there. The request has at most 1 MiB, encoded, and its answer 64
-    /// KiB. A
-    /// creation that has begun goes on where the future is dropped or its time is up: ask with `find`.
+    /// KiB. A creation that has begun goes on where the future is dropped or its time is up: ask with `find`.
     ///
     /// # Errors
     /// [`CallError::Argument`] where the ID is none or the request cannot be encoded. `AlreadyExists` where the ID that
     /// `create` draws is there, `TypeMismatch` where the ID is of another kind or type, `NotFound` where no linked node
-    /// has a factory for the type, `CapacityExceeded` where none has room, `InternalFailure`
-    /// where the factory fails, `Unavailable` where the Location Store, or whoever has the ID, is. `InvalidOperation`
-    /// where an option
-    /// is set twice, the ID has the form of an Entry Spot's, or several meshes have an object role and `in_mesh` names
-    /// none.
+    /// has a factory for the type, `CapacityExceeded` where none has room, `InternalFailure` where the factory fails,
+    /// `Unavailable` where the Location Store, or whoever has the ID, is. `InvalidOperation` where an option is set
+    /// twice, the ID has the form of an Entry Spot's, or several meshes have an object role and `in_mesh` names none.
     /// `NotConfigured` where no mesh of this process has an object role, `DeadlineExceeded`, `ShuttingDown`. What the
     /// factory refuses is no error: [`SpotCreated::Rejected`].
     CreateCall => SpotCreated
 }
 
 /// Publishes to all Spots that subscribe, on this node and on those that take part in the channel. It completes once it
-/// has
-/// begun, and says nothing of who got it: nodes and Spots without room are left out. Once awaited it is not taken back.
+/// has begun, and says nothing of who got it: nodes and Spots without room are left out. Once awaited it is not taken
+/// back.
 ///
 /// # Errors
 /// [`CallError::Argument`] where the message cannot be encoded or its metadata is too large. `NotFound` where the

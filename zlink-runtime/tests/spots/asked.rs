@@ -272,13 +272,7 @@ impl CartSpot for Noting {
         Ok(())
     }
 
-    async fn add(&mut self, turn: &mut CartTurn<'_>, message: Line) -> Result<(), HandlerError> {
-        self.0.add(turn, message).await
-    }
-
-    async fn view(&mut self, turn: &mut CartTurn<'_>, request: Line) -> Result<Line, HandlerError> {
-        self.0.view(turn, request).await
-    }
+    as_a_cart!();
 }
 
 /// REQ: SP-030, SP-031

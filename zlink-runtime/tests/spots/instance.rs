@@ -119,13 +119,7 @@ impl<S: CartSpot> CartSpot for Stage<S> {
         self.0.on_closing(turn, reason, deadline).await
     }
 
-    async fn add(&mut self, turn: &mut CartTurn<'_>, message: Line) -> Result<(), HandlerError> {
-        self.0.add(turn, message).await
-    }
-
-    async fn view(&mut self, turn: &mut CartTurn<'_>, request: Line) -> Result<Line, HandlerError> {
-        self.0.view(turn, request).await
-    }
+    as_a_cart!();
 }
 
 /// REQ: SP-159

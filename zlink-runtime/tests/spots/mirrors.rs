@@ -75,13 +75,7 @@ impl CartSpot for Brief {
         self.0.on_closing(turn, reason, deadline).await
     }
 
-    async fn add(&mut self, turn: &mut CartTurn<'_>, message: Line) -> Result<(), HandlerError> {
-        self.0.add(turn, message).await
-    }
-
-    async fn view(&mut self, turn: &mut CartTurn<'_>, request: Line) -> Result<Line, HandlerError> {
-        self.0.view(turn, request).await
-    }
+    as_a_cart!();
 }
 
 /// What closes as it begins takes what it was made by, and ends.
@@ -196,13 +190,7 @@ impl CartSpot for Nostalgic {
         Ok(())
     }
 
-    async fn add(&mut self, turn: &mut CartTurn<'_>, message: Line) -> Result<(), HandlerError> {
-        self.0.add(turn, message).await
-    }
-
-    async fn view(&mut self, turn: &mut CartTurn<'_>, request: Line) -> Result<Line, HandlerError> {
-        self.0.view(turn, request).await
-    }
+    as_a_cart!();
 }
 
 /// What ends waits for no call of its own that waits for its end.

@@ -10,6 +10,7 @@ use zlink_runtime::rt::SpotCreated;
 use zlink_runtime::testing::authority::{Owner, Seen};
 
 use crate::arena::*;
+use crate::carts::as_a_cart;
 use crate::far;
 use crate::kit::*;
 

@@ -8,6 +8,7 @@ use zlink_runtime::rt::{CloseReason, Instant};
 use zlink_runtime::testing::Cluster;
 
 use crate::arena::*;
+use crate::carts::as_a_cart;
 use crate::far;
 use crate::kit::*;
 

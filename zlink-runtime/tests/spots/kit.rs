@@ -592,17 +592,3 @@ pub(crate) fn text(text: &str) -> Line {
 pub(crate) async fn look(room: &RoomSpotClient, what: &str) -> Result<String, CallError> {
     Ok(room.look(line(what)).await?.text)
 }
-
-/// The handlers of a cart that stands around another, its first field.
-macro_rules! as_a_cart {
-    () => {
-        async fn add(&mut self, turn: &mut CartTurn<'_>, message: Line) -> Result<(), HandlerError> {
-            self.0.add(turn, message).await
-        }
-
-        async fn view(&mut self, turn: &mut CartTurn<'_>, request: Line) -> Result<Line, HandlerError> {
-            self.0.view(turn, request).await
-        }
-    };
-}
-pub(crate) use as_a_cart;

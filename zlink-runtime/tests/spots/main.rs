@@ -32,6 +32,7 @@ use wait::until;
 mod around;
 mod asked;
 mod bridges;
+mod carts;
 mod clocks;
 mod closers;
 mod direct;

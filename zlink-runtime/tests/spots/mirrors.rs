@@ -7,6 +7,7 @@ use zlink_runtime::prelude::*;
 use zlink_runtime::rt::{self, CloseReason, Instant};
 
 use crate::arena::*;
+use crate::carts::as_a_cart;
 use crate::kit::*;
 
 const SECOND: Duration = Duration::from_secs(1);

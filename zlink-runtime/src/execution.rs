@@ -137,7 +137,12 @@ pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
 
 /// Drops what is the user's, of whatever `of` names: what that panics with ends here, and is told.
 pub(crate) fn let_go<T>(of: Option<&dyn fmt::Display>, what: T) {
-    if let Err(panic) = guarded(|| drop(what)) {
+    finish(of, || drop(what));
+}
+
+/// Does what nobody waits for and what drops things of the user's, of whatever `of` names: a panic ends here, and is told.
+pub(crate) fn finish(of: Option<&dyn fmt::Display>, work: impl FnOnce()) {
+    if let Err(panic) = guarded(work) {
         tracing::error!(
             target: "zlink::runtime", event_id = "zlink.runtime.host.drop_failed", of = of.map(tracing::field::display), panic,
             "what a user wrote panicked as it was dropped"

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::queue::{Phase, Queue};
 use super::turn::Scope;
-use super::{Job, Owner, guarded};
+use super::{Job, Owner, finish};
 use crate::clock;
 use crate::error::{ArgumentError, CallError, Error, ErrorKind};
 use crate::execution::owner::OwnerKey;
@@ -76,7 +76,7 @@ impl Deferrals {
     /// Carries all of them out, in the order of registration, or none.
     pub(super) fn settle(self, well: bool) {
         for (_, settle) in self.list {
-            drop(guarded(|| settle(well)));
+            finish(None, || settle(well));
         }
     }
 }

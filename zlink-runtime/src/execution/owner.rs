@@ -10,7 +10,7 @@ use std::task::Poll;
 use super::gate::{Inner, Ready};
 use super::place::Stand;
 use super::queue::{Phase, Queue};
-use super::{Abandoned, Job, Turn, guarded};
+use super::{Abandoned, Job, Turn, finish};
 use crate::error::{Error, ErrorKind};
 use crate::limit::{HOLD_BYTES, HOLD_RECORDS, LIFECYCLE_JOBS};
 use crate::permit::Permit;
@@ -290,12 +290,12 @@ impl<J: Job> Drop for Halted<J> {
     fn drop(&mut self) {
         for (job, permit) in self.jobs.drain(..) {
             drop(permit);
-            drop(guarded(|| job.abandon()));
+            finish(None, || job.abandon());
         }
         let gate = &self.owner.gate;
         for (at, turn) in self.held.drain(..) {
             // It holds the gate until it is gone.
-            drop(guarded(|| turn.abandon(Abandoned::Stopped)));
+            finish(None, || turn.abandon(Abandoned::Stopped));
             let mut state = lock(&gate.state);
             state.holders -= 1;
             state.places.retire(at);

@@ -8,7 +8,7 @@ use super::place::Hand;
 use super::queue::{Entry, Work};
 use super::slot::Slot;
 use super::worker::Budget;
-use super::{Abandoned, Job, Turn, guarded};
+use super::{Abandoned, Job, Turn, finish, guarded};
 
 /// What a worker does next for a gate.
 pub(super) enum Next<J: Job> {
@@ -90,7 +90,7 @@ impl<J: Job> Run for Inner<J> {
                             held.hand = Some(Hand::new(slot));
                             budget.begin(|| turn.name());
                             if stopped {
-                                drop(guarded(|| turn.abandon(Abandoned::Stopped)));
+                                finish(None, || turn.abandon(Abandoned::Stopped));
                                 Last::Ended { owner, panicked: false }
                             } else {
                                 poll(turn, owner, &mut held.hand)
@@ -142,7 +142,7 @@ fn poll<J: Job>(turn: J::Turn, owner: u32, hand: &mut Option<Hand<J>>) -> Last {
         }
         (Err(text), turn) => {
             if let Some(turn) = turn {
-                drop(guarded(|| turn.abandon(Abandoned::Panicked(text))));
+                finish(None, || turn.abandon(Abandoned::Panicked(text)));
             }
             Last::Ended { owner, panicked: true }
         }

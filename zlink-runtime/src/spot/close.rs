@@ -83,7 +83,7 @@ impl Inner {
                 let closed = self.end_work(&object, reason, deadline).await;
                 let closed = object.has_closed(closed);
                 if object.phase() == Phase::Ended && reason != CloseReason::HostShutdown {
-                    // Another host has it, or this one has stopped meanwhile, and has done the rest.
+                    // Another host has it, or this one has stopped meanwhile, and does the rest: that is who says `HostShutdown`.
                     return closed;
                 }
                 closed

@@ -72,6 +72,8 @@ fn start(folder: &Path, port: u16, options: &[&str]) -> Option<Child> {
         .arg(folder)
         .args(options)
         .stdout(Stdio::null())
+        // One that outlives its test must not hold its output open.
+        .stderr(Stdio::null())
         .spawn()
         .unwrap();
     let until = Instant::now() + Duration::from_secs(60);

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use super::{Outcome, Submitted, WorkCall, failed};
 use crate::error::{Error, ErrorKind, HandlerError};
-use crate::execution::{guarded, let_go};
+use crate::execution::{finish, guarded, let_go};
 use crate::limit::{CPU_IDLE, CPU_QUEUE};
 
 /// The CPU workers of one host. Clones are the same pool; with the last one, its threads end.
@@ -181,7 +181,7 @@ impl Inner {
             if let Some(work) = state.waiting.pop_front() {
                 state.free -= 1;
                 drop(state);
-                drop(guarded(|| work.run()));
+                finish(None, || work.run());
                 state = self.state.lock();
                 state.free += 1;
                 continue;

@@ -230,7 +230,7 @@ impl Asking {
                 }
                 Resolved::Creating(record) => {
                     self.check(&record)?;
-                    self.may_wait_for(&home, &record.node)?;
+                    self.may_wait_for_entry(&home, &record.node)?;
                     // It may be what asks.
                     Objects::may_wait_for(&*self.spots, &record.id)?;
                 }
@@ -289,7 +289,7 @@ impl Asking {
             Err(_) if tried.lost.as_ref().is_some_and(|node| home.links.expects(node)) => return Ok(Asked::Later),
             Err(error) => return Err(tried.last.take().unwrap_or_else(|| error.into())),
         };
-        if let Err(error) = self.may_wait_for(home, &place.rid) {
+        if let Err(error) = self.may_wait_for_entry(home, &place.rid) {
             // Another node may have it.
             tried.refused_by.push(place.rid);
             tried.last.get_or_insert(error.into());
@@ -331,7 +331,7 @@ impl Asking {
     }
 
     /// Whether the turn that asks may wait until that node has made it: an Actor is made in a turn of its Entry Spot.
-    fn may_wait_for(&self, home: &Home, node: &Rid) -> Result<(), Error> {
+    fn may_wait_for_entry(&self, home: &Home, node: &Rid) -> Result<(), Error> {
         let entry = match self.kind {
             ObjectKind::Actor if *node == home.rid => home.lobby.get(),
             _ => None,

@@ -12,7 +12,7 @@
 mod arena;
 #[path = "../simulation/dice.rs"]
 mod dice;
-#[path = "../contract/kit/events.rs"]
+#[path = "../shared/events.rs"]
 #[allow(dead_code, reason = "other tests look for more")]
 mod events;
 #[path = "../spots/far.rs"]

@@ -3,6 +3,7 @@
 
 mod craft;
 mod desk;
+#[path = "../shared/events.rs"]
 mod events;
 mod pair;
 mod raw;

@@ -2,7 +2,7 @@
 //! told to, and hosts that publish and subscribe. It must not judge anything.
 
 #[allow(dead_code, reason = "other tests need more of it")]
-#[path = "../contract/kit/events.rs"]
+#[path = "../shared/events.rs"]
 mod events;
 mod raw;
 #[allow(dead_code, reason = "other tests need more of it")]

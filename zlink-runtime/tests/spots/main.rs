@@ -9,7 +9,7 @@
 )]
 
 mod arena;
-#[path = "../contract/kit/events.rs"]
+#[path = "../shared/events.rs"]
 #[allow(dead_code, reason = "other tests look for more")]
 mod events;
 mod far;

@@ -33,6 +33,8 @@ pub(super) struct Table {
 struct Entry {
     info: NodeInfo,
     ready: Option<Arc<PeerLink>>,
+    /// The link of its run that was admitted last.
+    newest: LinkId,
     /// When its last link was lost.
     lost: Option<Instant>,
     /// Whether the Location Store lists it; `None` where it never did.
@@ -68,15 +70,19 @@ impl Table {
             return Placed::Used { replaces: None };
         }
         let is_this = |(rid, run): &(Rid, Generation)| *run == info.generation && *rid == info.rid;
-        if self.replaced.iter().any(is_this) {
+        let has_ended = || {
             let text = format!("that run of {} has ended; a later one took its place", info.rid);
-            return Placed::Refused(Refusal::new(RejectReason::StaleGeneration, text));
+            Placed::Refused(Refusal::new(RejectReason::StaleGeneration, text))
+        };
+        if self.replaced.iter().any(is_this) {
+            return has_ended();
         }
         let Some(entry) = self.peers.get_mut(&info.rid) else {
             let rid = info.rid.clone();
             let entry = Entry {
                 info,
                 ready: Some(link.clone()),
+                newest: link.id(),
                 lost: None,
                 listed: None,
             };
@@ -85,6 +91,11 @@ impl Table {
             return Placed::Used { replaces: None };
         };
         let same_run = entry.info.generation == info.generation;
+        // Whoever is admitted was there after its link had been numbered, so the run with the later number is the later one,
+        // whichever was heard of first: the last words of a run that was killed may come after its successor.
+        if !same_run && link.id() < entry.newest {
+            return has_ended();
+        }
         if same_run && info.revision < entry.info.revision {
             let text = format!("revision {} is older than {}", info.revision, entry.info.revision);
             return Placed::Refused(Refusal::new(RejectReason::StaleRevision, text));
@@ -112,6 +123,7 @@ impl Table {
             self.replaced.push_back((info.rid.clone(), entry.info.generation));
         }
         entry.info = info;
+        entry.newest = link.id();
         entry.lost = None;
         if !matches!(placed, Placed::Spare)
             && let Some(before) = entry.ready.replace(link.clone())

@@ -7,7 +7,7 @@ use zlink_runtime::id::Rid;
 use zlink_runtime::prelude::*;
 
 use crate::kit::{
-    Desk, Raw, WAYS, Way, hello, hello_of, linked, node, note, peer_state, serving, settle, soon, spawn, until,
+    Desk, Raw, WAYS, Way, hello, hello_of, linked, node, note, peer_state, record, serving, settle, soon, spawn, until,
 };
 
 /// Nobody wants the link any more that a handshake under way would make.
@@ -138,6 +138,39 @@ async fn a_run_that_was_replaced_stays_out_when_its_successor_has_left() {
     let late = Raw::join(&at, &run(8)).await;
     let reason = soon("a verdict", late.rejected()).await;
     assert_eq!(reason, zlink_generated::zlink_wire::RejectReason::StaleGeneration);
+}
+
+/// The last words of a run that was killed may come after the next run was admitted: they change nothing, and the next run is
+/// let in whenever it comes.
+///
+/// REQ: NET-509
+#[tokio::test]
+async fn a_run_that_is_heard_of_late_does_not_keep_its_successor_out() {
+    let a = node("a", |mesh| mesh).start().await.unwrap();
+    let at = a.mesh("shop").unwrap().endpoint().to_string();
+    let run = |generation| zlink_generated::zlink_wire::Hello {
+        generation,
+        ..hello_of("raw")
+    };
+    let raw = Rid::new("raw").unwrap();
+    let killed = Raw::dial(&at, &run(8)).await;
+    killed.say(&hello(RecordKind::Hello, &run(8)));
+    killed.heard(RecordKind::Admit).await;
+    killed.link().admit(64 << 20);
+    let second = Raw::join(&at, &run(7)).await;
+    linked(&a, &raw).await;
+
+    killed.say(&record(RecordKind::Ready, &[]));
+    let reason = soon("a verdict", killed.rejected()).await;
+    assert_eq!(reason, zlink_generated::zlink_wire::RejectReason::StaleGeneration);
+    second.round_trip().await;
+    second.leave();
+    until("the link to be gone", || {
+        peer_state(&a, &raw) == Some(PeerState::NotConnected)
+    })
+    .await;
+    Raw::join(&at, &run(7)).await.round_trip().await;
+    linked(&a, &raw).await;
 }
 
 /// A node is its own peer for calls to its RID, and so it is for who waits until there is one to call.

@@ -14,7 +14,7 @@ use crate::error::{CallError, Error, ErrorKind, Execution};
 use crate::execution::may_wait_for;
 use crate::id::{MeshName, ObjectGeneration, ObjectId, ObjectKind, ObjectRef, Rid, Space, SpotType};
 use crate::limit::CREATE_BYTES;
-use crate::location::{Ended, OperationId, Removal, Resolved, SpotRecord, SpotState};
+use crate::location::{OperationId, Removal, Resolved, SpotRecord, SpotState};
 use crate::wire::{self, RecordKind, SpotOutcome};
 
 use super::find::{check_new, failed, unavailable};
@@ -90,11 +90,13 @@ struct Tried {
 }
 
 impl Tried {
-    /// An error of this host's own, for whoever asked.
-    fn told(&self, error: Error) -> CallError {
-        match self.lost {
-            None => error.into(),
-            Some(_) => Error::unknown(error.kind(), error.message().to_owned()).into(),
+    /// What whoever asked is told: where somebody was lost, it may have run there, whatever became of it since.
+    fn told(&self, error: CallError) -> CallError {
+        match error {
+            CallError::Failed(error) if self.lost.is_some() && error.execution() == Execution::NotExecuted => {
+                Error::unknown(error.kind(), error.message().to_owned()).into()
+            }
+            error => error,
         }
     }
 }
@@ -197,12 +199,24 @@ impl Asking {
                 .map_err(|error| Error::not_executed(ErrorKind::InternalFailure, error.to_string()))?,
         };
         check_new(&id)?;
+        let mut tried = Tried::default();
+        let made = self.make(&home, &id, exclusive, &request, &mut tried).await;
+        made.map_err(|error| tried.told(error))
+    }
+
+    async fn make(
+        &self,
+        home: &Arc<Home>,
+        id: &ObjectId,
+        exclusive: bool,
+        request: &[u8],
+        tried: &mut Tried,
+    ) -> Result<Creation<Vec<u8>>, CallError> {
         let operation = OperationId {
             source: home.rid.clone(),
             lifecycle: home.lifecycle,
             id: self.spots.random.uuid().into_bytes(),
         };
-        let mut tried = Tried::default();
         let mut pause = LOOK.0;
         loop {
             if clock::now() >= self.deadline {
@@ -210,27 +224,34 @@ impl Asking {
                 return Err(self.submitted.error(ErrorKind::DeadlineExceeded, &text).into());
             }
             let losses = self.spots.losses();
-            match self.spots.authority.resolve(&id).await {
+            match self.spots.authority.resolve(id).await {
                 Resolved::Ready(record) => {
-                    self.check(&record)?;
                     self.spots.remember(&record, losses);
-                    if record.operation == operation {
-                        // Its answer came into the store with it.
-                        if let Some(ended) = self.has_ended(&operation).await {
-                            return self
-                                .created(&id, ended_before(ended)?)
-                                .map(|created| created.unwrap_or_else(|| Creation::Existing(record.reference())));
+                    let is_own = record.operation == operation;
+                    // Its answer came into the store with it, and outlives it: another may be there by now.
+                    if is_own || tried.lost.is_some() {
+                        match self.spots.authority.ended(&operation).await {
+                            Ok(Some(ended)) => {
+                                let created = self.created(id, ended_before(ended)?)?;
+                                return Ok(created.unwrap_or_else(|| Creation::Existing(record.reference())));
+                            }
+                            Ok(None) if !is_own => {}
+                            Ok(None) | Err(_) => {
+                                pause = later(pause).await;
+                                continue;
+                            }
                         }
-                    } else if exclusive {
+                    }
+                    self.check(&record)?;
+                    if exclusive {
                         let text = format!("there is {} {:?} already", id.space().one(), id.as_str());
                         return refused(ErrorKind::AlreadyExists, text);
-                    } else {
-                        return Ok(Creation::Existing(record.reference()));
                     }
+                    return Ok(Creation::Existing(record.reference()));
                 }
                 Resolved::Creating(record) => {
                     self.check(&record)?;
-                    self.may_wait_for_entry(&home, &record.node)?;
+                    self.may_wait_for_entry(home, &record.node)?;
                     // It may be what asks.
                     Objects::may_wait_for(&*self.spots, &record.id)?;
                 }
@@ -241,9 +262,9 @@ impl Asking {
                     }
                     // Its owner is dead, or fenced off: proved dead, its ID is free.
                     match self.spots.release(&record.reference()).await {
-                        Ok(Removal::OwnerAlive) => return Err(tried.told(unavailable(&record))),
+                        Ok(Removal::OwnerAlive) => return Err(unavailable(&record).into()),
                         Ok(_) => continue,
-                        Err(error) => return Err(tried.told(failed(&error))),
+                        Err(error) => return Err(failed(&error).into()),
                     }
                 }
                 // What was asked for may be under way; only its deadline ends that.
@@ -251,16 +272,15 @@ impl Asking {
                 Resolved::Failed(error) => return Err(failed(&error).into()),
                 Resolved::Missing => {
                     // What led to a former one leads nowhere: who makes the next may send to it at once.
-                    self.spots.is_misled(&id, u64::MAX);
-                    match self.ask_somebody(&home, &id, &operation, &request, &mut tried).await? {
+                    self.spots.is_misled(id, u64::MAX);
+                    match self.ask_somebody(home, id, &operation, request, tried).await? {
                         Asked::Answered(created) => return Ok(created),
                         Asked::Elsewhere => continue,
                         Asked::Later => {}
                     }
                 }
             }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(LOOK.1);
+            pause = later(pause).await;
         }
     }
 
@@ -342,11 +362,6 @@ impl Asking {
                 Error::not_executed(error.kind(), text)
             })
         })
-    }
-
-    /// How the operation ended, if that is known.
-    async fn has_ended(&self, operation: &OperationId) -> Option<Ended> {
-        self.spots.authority.ended(operation).await.ok().flatten()
     }
 
     fn created(&self, id: &ObjectId, answer: wire::SpotCreated) -> Result<Option<Creation<Vec<u8>>>, CallError> {
@@ -446,6 +461,12 @@ impl Asking {
             Err(error) => Err(failed(&error).into()),
         }
     }
+}
+
+/// Waits so long before another look. Returns how long to wait before the one after it.
+async fn later(pause: Duration) -> Duration {
+    tokio::time::sleep(pause).await;
+    (pause * 2).min(LOOK.1)
 }
 
 fn stale() -> Error {

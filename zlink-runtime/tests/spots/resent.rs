@@ -72,6 +72,50 @@ async fn a_create_whose_answer_is_lost_is_answered_as_it_ended() -> Tested {
     Ok(())
 }
 
+/// What it made may be gone by the time its caller can ask again, and another in its place: that is not what it has made.
+///
+/// REQ: SP-085, AC-090
+#[tokio::test(start_paused = true)]
+async fn a_create_whose_answer_is_lost_is_told_its_own_end_where_another_made_the_next() -> Tested {
+    for place in REMOTE {
+        let (cluster, world, host) = placed(place, 95).await?;
+        calls(&cluster, "third");
+        start(&cluster).await?;
+        world.holds("create");
+        let (rooms, others) = (room_spots(&host), room_spots(&cluster.host("third")));
+        let call = rooms.get_or_create("room", text("hello")).timeout(PATIENCE);
+        let creating = tokio::spawn(call.into_future());
+        world.until("held in create").await;
+        cluster.network().partition(&["owner"], &["caller"]);
+        assert!(cluster.network().break_connections("owner", "caller", false) > 0);
+        // Of this one and of the next.
+        world.open_build(2);
+        world.until("initialize room").await;
+        let first = loop {
+            if let Some(spot) = others.find("room").await? {
+                break spot;
+            }
+            cluster.advance(Duration::from_millis(1)).await;
+        };
+        assert!(others.close(&first).await?);
+        let next = others.get_or_create("room", text("again")).await?;
+        assert!(matches!(&next, SpotCreated::Created(..)), "{next:?}");
+        cluster.network().heal();
+
+        let SpotCreated::Created(spot, reply) = creating.await?? else {
+            panic!("it has created one");
+        };
+        assert_eq!((&spot, reply), (&first, text("created with hello")));
+        assert_eq!(
+            look(&rooms.of("room"), "lines").await?,
+            "again",
+            "whoever calls by ID finds the next"
+        );
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
 /// REQ: SP-085, LS-044, AC-090
 #[tokio::test(start_paused = true)]
 async fn a_create_whose_node_dies_meanwhile_is_made_elsewhere() -> Tested {

@@ -317,9 +317,12 @@ where
     F: Fn(ObjectContext<K>) -> Fut + Copy + Send + Sync + 'static,
     Fut: Future<Output = Result<S, HandlerError>> + Send + 'static,
 {
+    // Called within the future, so that what it does before it gives its own is contained, too.
     Box::new(move |object, _, _| {
-        let made = make(ObjectContext::new(object));
-        Box::pin(async move { Ok((Some(made.await.map_err(MakeError::Failed)?), Vec::new())) })
+        Box::pin(async move {
+            let made = make(ObjectContext::new(object)).await;
+            Ok((Some(made.map_err(MakeError::Failed)?), Vec::new()))
+        })
     })
 }
 

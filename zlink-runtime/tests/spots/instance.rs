@@ -175,6 +175,45 @@ async fn a_cart_that_fails_to_be_made_fails_its_first_message_once() -> Tested {
     Ok(())
 }
 
+/// One whose factory panics as it is called, before there is anything to be polled.
+struct Sudden(Cart);
+
+impl CartSpot for Sudden {
+    fn activate(context: CartContext) -> impl Future<Output = Result<Self, HandlerError>> + Send {
+        if let Some(world) = context.shared::<World>() {
+            world.note(format!("called for {}", context.id()));
+        }
+        assert_ne!(context.id().as_str(), "sudden", "as told");
+        async move { Ok(Self(Cart::activate(context).await?)) }
+    }
+
+    as_a_cart!();
+}
+
+/// REQ: SP-060, SP-084
+#[tokio::test(start_paused = true)]
+async fn a_factory_that_panics_as_it_is_called_fails_its_first_message_once() -> Tested {
+    for place in EVERYWHERE {
+        let serves = |cluster: &Cluster, world: &World| {
+            serves_with(cluster, world, "owner", |objects| objects.spot(cart_spot::<Sudden>()));
+        };
+        let (cluster, world, host) = placed_with(place, 55, serves).await?;
+        let cart = cart_spots(&host).of("sudden");
+        for attempt in 1..3 {
+            let failed = cart.view(text("")).activating().await.unwrap_err();
+            assert_eq!(failed.kind(), Some(ErrorKind::InternalFailure), "{failed}");
+            assert_eq!(world.count("called for sudden"), attempt, "the next one tries anew");
+        }
+        assert_eq!(cart_spots(&host).find("sudden").await?, None);
+        assert_eq!(
+            cart_spots(&host).of("other").view(text("one")).activating().await?.text,
+            "one"
+        );
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
 /// REQ: SP-061, SP-062, ERR-604
 #[tokio::test(start_paused = true)]
 async fn where_a_cart_is_made_is_told_or_clear() -> Tested {

@@ -19,7 +19,7 @@ use crate::error::{ArgumentError, Error, ErrorKind};
 pub(super) use crate::execution::let_go;
 use crate::execution::{Callback, CpuPool, Halted, IoPool, Offers, Overrun, Owner, Unit};
 use crate::id::{ObjectGeneration, ObjectId, ObjectKind, ObjectRef, SpotId, TimerName};
-use crate::location::SpotRecord;
+use crate::location::{AuthorityError, SpotRecord};
 use crate::wire::{ObjectCall, SpotTarget};
 
 use super::close::Closed;
@@ -31,6 +31,9 @@ use super::recorded::Recorded;
 use super::shared::Shared;
 use super::spots::{Home, Inner};
 use super::value::CloseReason;
+
+/// Before a store that failed is told again to forget a first message.
+const FORGET_AGAIN: Duration = Duration::from_millis(500);
 
 /// How far a Spot has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -361,23 +364,41 @@ impl Object {
         })
     }
 
-    /// The message that it was made by has come to its end: the store need not know it any more.
+    /// The message that it was made by has come to its end: the store need not know it any more, as soon as it answers.
     pub(super) fn first_is_done(self: &Arc<Self>) {
-        let object = self.clone();
+        let (mut object, known) = (self.clone(), Arc::downgrade(self));
         self.spots.runtime.spawn(async move {
-            let is_there = |record: &SpotRecord| !record.inbox.is_empty() || record.blob.is_some();
-            let Some(record) = object.own_record().filter(is_there) else {
-                return;
-            };
-            match object.spots.authority.preserve(&record, Bytes::new()).await {
-                Ok(cleared) => {
-                    object.has_record(&cleared);
-                    object.spots.unpointed(record.blob);
+            while !object.forgets_first().await {
+                // Its host may end meanwhile.
+                drop(object);
+                tokio::time::sleep(FORGET_AGAIN).await;
+                match known.upgrade() {
+                    Some(there) if there.phase() != Phase::Ended => object = there,
+                    _ => return,
                 }
-                // Closed meanwhile, or taken away: then it is gone with the record.
-                Err(error) => tracing::debug!(target: "zlink::spot", spot = %object.id, %error, "an inbox stays"),
             }
         });
+    }
+
+    /// Whether the store has forgotten what it was made by, or never will.
+    async fn forgets_first(&self) -> bool {
+        let is_there = |record: &SpotRecord| !record.inbox.is_empty() || record.blob.is_some();
+        let Some(record) = self.own_record().filter(is_there) else {
+            return true;
+        };
+        match self.spots.authority.preserve(&record, Bytes::new()).await {
+            Ok(cleared) => {
+                self.has_record(&cleared);
+                self.spots.unpointed(record.blob);
+                true
+            }
+            Err(AuthorityError::Store(_) | AuthorityError::Closed) => false,
+            // Closed meanwhile, or taken away: then it is gone with the record.
+            Err(error) => {
+                tracing::debug!(target: "zlink::spot", spot = %self.id, %error, "an inbox stays");
+                true
+            }
+        }
     }
 
     /// An application turn of it has ended. Only who may be closed for having nothing to do keeps when.

@@ -99,6 +99,32 @@ async fn a_small_first_message_is_in_the_record_until_it_is_handled() -> Tested 
     Ok(())
 }
 
+/// The store does not answer as the first message comes to its end: what was kept of it goes once it does again.
+///
+/// REQ: LS-045, LS-071
+#[tokio::test(start_paused = true)]
+async fn a_first_message_that_ends_while_the_store_fails_is_not_kept_for_ever() -> Tested {
+    for place in EVERYWHERE {
+        let (cluster, world, host) = placed(place, 183).await?;
+        let observer = observer(&cluster).await?;
+        let cart = cart_spots(&host).of("cart");
+        cart.add(text(&long("gate"))).activating().await?;
+        cluster.advance(SECOND).await;
+        let blob = pointed(&observer, "cart").await?.unwrap();
+        let faults = cluster.store_faults("owner");
+        faults.every(Operation::Write, Fault::Error);
+        world.open(1);
+        cluster.advance(SECOND).await;
+        faults.heal();
+        cluster.advance(5 * SECOND).await;
+        assert_eq!(cart.view(text("")).await?.text, long("gate"));
+        assert_eq!(pointed(&observer, "cart").await?, None, "{place:?}");
+        assert!(!is_there(&cluster, &blob).await?, "{place:?}");
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
 /// REQ: LS-004, SP-081, MSG-507
 #[tokio::test(start_paused = true)]
 async fn a_large_request_creates_a_room() -> Tested {

@@ -358,10 +358,15 @@ impl Inner {
             let text = format!("this node takes no new {}s now", object.noun());
             return reply.fail(&Error::not_executed(ErrorKind::Unavailable, text));
         }
-        if table.get(&object.id).is_some() {
-            drop((table, under_way));
-            // Whoever asked looks at the store again.
-            return self.answer(reply, wire::SpotCreated::default());
+        match table.get(&object.id) {
+            // Whoever asks has found none in the store: what went to another host's has gone there, and there is none.
+            Some(there) if there.has_sent_all_on() => there.lane().close(ErrorKind::Unavailable),
+            Some(_) => {
+                drop((table, under_way));
+                // Whoever asked looks at the store again.
+                return self.answer(reply, wire::SpotCreated::default());
+            }
+            None => {}
         }
         let (spots, making) = (self.clone(), object.clone());
         let build: BoxFuture<'static, ()> = Box::pin(async move {

@@ -337,6 +337,11 @@ impl Object {
         self.record()
     }
 
+    /// Whether another host has it, and all that was accepted here has gone there.
+    pub(super) fn has_sent_all_on(&self) -> bool {
+        self.phase() == Phase::Forwarding && self.unfinished() == 0
+    }
+
     /// Which owner it has, as its record says.
     pub(super) fn target(&self) -> Option<SpotTarget> {
         let (lease, generation, owner_generation) = self.state.lock().record.owner(self)?;

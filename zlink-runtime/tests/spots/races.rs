@@ -248,6 +248,30 @@ async fn what_goes_to_the_winner_comes_behind_what_the_loser_sends_on() -> Teste
     Ok(())
 }
 
+/// What the winner had is gone: the loser, which has nothing to send there any more, makes what is asked for next under that ID,
+/// of another type even.
+///
+/// REQ: SP-083
+#[tokio::test(start_paused = true)]
+async fn the_loser_of_a_race_makes_the_next_of_that_id() -> Tested {
+    for provider in PROVIDERS {
+        let (cluster, world) = on(provider, 85);
+        let Race { won, making, .. } = Race::begin(&cluster, &world).await?;
+        assert_eq!(making.await??.text, "first,second");
+        cluster.store_faults("caller").heal();
+        won.add(text("close")).await?;
+        cluster.advance(Duration::from_secs(1)).await;
+        let began = Instant::now();
+        let rooms = room_spots(&cluster.host("caller"));
+        let made = rooms.get_or_create("cart", text("x")).timeout(Duration::from_secs(20));
+        assert!(matches!(made.await?, SpotCreated::Created(..)));
+        assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+        assert!(look(&rooms.of("cart"), "where").await?.starts_with("loser"));
+        cluster.shutdown().await?;
+    }
+    Ok(())
+}
+
 /// Nor is what closes polled on while its host cannot prove that it has it.
 ///
 /// REQ: LS-033

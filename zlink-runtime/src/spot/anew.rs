@@ -30,11 +30,22 @@ impl Inner {
     pub(super) fn remove(self: &Arc<Self>, object: &Arc<Object>) {
         let mut table = self.table.lock();
         table.remove(object);
-        for incoming in object.end() {
-            self.activate_in(&mut table, incoming);
+        let now = clock::now();
+        for (until, incoming) in object.end() {
+            if until > now {
+                self.activate_in(&mut table, incoming);
+            } else {
+                self.waited_too_long(incoming);
+            }
         }
         drop(table);
         self.subscribers.remove(object);
+    }
+
+    fn waited_too_long(&self, incoming: Incoming) {
+        let text = "the Spot, which closes, was not gone in time";
+        let error = Error::not_executed(ErrorKind::DeadlineExceeded, text);
+        self.refuse("late", error, incoming.reply);
     }
 }
 
@@ -47,9 +58,7 @@ async fn end_waits(object: Weak<Object>) {
         tokio::time::sleep_until(next).await;
         let Some(object) = object.upgrade() else { return };
         for incoming in object.waited_too_long(clock::now()) {
-            let text = "the Spot, which closes, was not gone in time";
-            let error = Error::not_executed(ErrorKind::DeadlineExceeded, text);
-            object.spots.refuse("late", error, incoming.reply);
+            object.spots.waited_too_long(incoming);
         }
     }
 }

@@ -552,24 +552,24 @@ impl Object {
         unfinished
     }
 
-    /// It is gone. What was to make it anew goes on.
-    pub(super) fn end(&self) -> Vec<Incoming> {
+    /// It is gone. What was to make it anew goes on, each until then at the latest.
+    pub(super) fn end(&self) -> Vec<(Instant, Incoming)> {
         let mut state = self.state.lock();
         self.set_phase(&mut state, Phase::Ended);
         let after = state.end.as_mut().map(|end| std::mem::take(&mut end.after));
-        let after = after.into_iter().flatten();
-        after.map(|(_, incoming)| incoming).collect()
+        after.unwrap_or_default()
     }
 
-    /// Lets `incoming` wait for its end. Whether it is the first to; the end has come where it is handed back.
+    /// Lets `incoming` wait for its end. Whether it waits less long than all others; the end has come where it is handed back.
     pub(super) fn waits_for_end(&self, until: Instant, incoming: Incoming) -> Result<bool, Box<Incoming>> {
         let mut state = self.state.lock();
         if self.phase() == Phase::Ended {
             return Err(Box::new(incoming));
         }
         let after = &mut state.end.get_or_insert_default().after;
+        let is_next = after.iter().all(|(other, _)| until < *other);
         after.push((until, incoming));
-        Ok(after.len() == 1)
+        Ok(is_next)
     }
 
     /// When the next of those has waited too long.

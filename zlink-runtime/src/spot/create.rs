@@ -65,9 +65,14 @@ impl Submitted {
         self.0.asks.load(Ordering::Relaxed)
     }
 
+    /// Whether something of it may have left this process.
+    fn has_asked(&self) -> bool {
+        self.0.asked.load(Ordering::Relaxed)
+    }
+
     /// An error that says whether something may have run.
     pub(super) fn error(&self, kind: ErrorKind, text: &str) -> Error {
-        let execution = if self.0.asked.load(Ordering::Relaxed) {
+        let execution = if self.has_asked() {
             Execution::Unknown
         } else {
             Execution::NotExecuted
@@ -223,26 +228,28 @@ impl Asking {
                 let text = format!("the {} was not made in time", self.noun());
                 return Err(self.submitted.error(ErrorKind::DeadlineExceeded, &text).into());
             }
-            let losses = self.spots.losses();
-            match self.spots.authority.resolve(id).await {
-                Resolved::Ready(record) => {
-                    self.spots.remember(&record, losses);
-                    let is_own = record.operation == operation;
-                    // Its answer came into the store with it, and outlives it: another may be there by now.
-                    if is_own || tried.lost.is_some() {
-                        match self.spots.authority.ended(&operation).await {
-                            Ok(Some(ended)) => {
-                                let created = self.created(id, ended_before(ended)?)?;
-                                return Ok(created.unwrap_or_else(|| Creation::Existing(record.reference())));
-                            }
-                            Ok(None) if !is_own => {}
-                            Ok(None) | Err(_) => {
-                                pause = later(pause).await;
-                                continue;
-                            }
+            if self.submitted.has_asked() {
+                // How it ended came into the store with it, and outlives it: another may be there by now.
+                match self.spots.authority.ended(&operation).await {
+                    Ok(Some(ended)) => {
+                        if let Some(created) = self.created(id, ended_before(ended)?)? {
+                            return Ok(created);
                         }
                     }
+                    Err(_) if tried.lost.is_some() => {
+                        pause = later(pause).await;
+                        continue;
+                    }
+                    Ok(None) | Err(_) => {}
+                }
+            }
+            let losses = self.spots.losses();
+            match self.spots.authority.resolve(id).await {
+                // It is made: how it ended is there, too.
+                Resolved::Ready(record) if record.operation == operation => {}
+                Resolved::Ready(record) => {
                     self.check(&record)?;
+                    self.spots.remember(&record, losses);
                     if exclusive {
                         let text = format!("there is {} {:?} already", id.space().one(), id.as_str());
                         return refused(ErrorKind::AlreadyExists, text);
@@ -284,7 +291,7 @@ impl Asking {
         }
     }
 
-    /// There is none: asks a node to make it, unless one that was asked before has ended it.
+    /// There is none: asks a node to make it.
     async fn ask_somebody(
         &self,
         home: &Arc<Home>,
@@ -293,16 +300,6 @@ impl Asking {
         request: &[u8],
         tried: &mut Tried,
     ) -> Result<Asked, CallError> {
-        if tried.lost.is_some() {
-            match self.spots.authority.ended(operation).await {
-                Ok(None) => {}
-                Ok(Some(ended)) => {
-                    let created = self.created(id, ended_before(ended)?)?;
-                    return Ok(created.map_or(Asked::Later, Asked::Answered));
-                }
-                Err(_) => return Ok(Asked::Later),
-            }
-        }
         let place = match self.spots.place(home, self.kind, &self.stable_type, &tried.refused_by) {
             Ok(place) => place,
             // It may come back.

@@ -54,7 +54,7 @@ fn every_schema_of_the_documents_is_right() {
 fn all_code_about_spots_and_actors_is_in_this_crate() {
     let source = read("src/lib.rs");
     let code = blocks(&read("../../docs/objects.md"));
-    assert_eq!(code.len(), 5);
+    assert_eq!(code.len(), 6);
     for (_, code) in code {
         assert!(source.contains(&code), "not in src/lib.rs:\n{code}");
     }

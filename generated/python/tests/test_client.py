@@ -53,7 +53,8 @@ class Data(Case):
                 await client.ask(Order(number=3, body=order.body + bytes(8)))
             # The answer has the body twice, and cannot come back: the host says so.
             await self.fails(client.ask(order, timeout=PATIENCE), ErrorKind.INTERNAL_FAILURE, Execution.UNKNOWN)
-            self.assertEqual(host.seen(), [2, 1])
+            # A channel runs more than one at a time.
+            self.assertEqual(sorted(host.seen()), [1, 2])
 
     async def test_metadata_of_every_type_arrives(self) -> None:
         client = await self.client(self.host().endpoint)

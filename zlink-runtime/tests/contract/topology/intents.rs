@@ -1,7 +1,7 @@
 //! Chapter 01, section 5: what becomes of links whose intents are released or changed.
 
 use zlink_generated::contract::{ORDERS, orders_client, orders_server};
-use zlink_generated::zlink_wire::{NodeState, RecordKind, Update};
+use zlink_generated::zlink_wire::{Hello, NodeState, RecordKind, RejectReason, Update};
 use zlink_runtime::PeerState;
 use zlink_runtime::id::Rid;
 use zlink_runtime::prelude::*;
@@ -103,18 +103,21 @@ async fn a_link_stays_while_another_intent_leads_to_its_peer() {
     }
 }
 
+/// What a run of the peer `raw` says of itself.
+fn run(generation: u64) -> Hello {
+    Hello {
+        generation,
+        ..hello_of("raw")
+    }
+}
+
 /// A run of a peer that a later one replaced stays out, also once that one has left in order, and is forgotten.
 ///
 /// REQ: NET-509, LS-025
 #[tokio::test]
 async fn a_run_that_was_replaced_stays_out_when_its_successor_has_left() {
     let a = node("a", |mesh| mesh).start().await.unwrap();
-    let at = a.mesh("shop").unwrap().endpoint().to_string();
-    let run = |generation| zlink_generated::zlink_wire::Hello {
-        generation,
-        ..hello_of("raw")
-    };
-    let raw = Rid::new("raw").unwrap();
+    let (at, raw) = (a.mesh("shop").unwrap().endpoint().to_string(), Rid::new("raw").unwrap());
     let first = Raw::join(&at, &run(8)).await;
     linked(&a, &raw).await;
     // Smaller, and later all the same.
@@ -137,7 +140,7 @@ async fn a_run_that_was_replaced_stays_out_when_its_successor_has_left() {
 
     let late = Raw::join(&at, &run(8)).await;
     let reason = soon("a verdict", late.rejected()).await;
-    assert_eq!(reason, zlink_generated::zlink_wire::RejectReason::StaleGeneration);
+    assert_eq!(reason, RejectReason::StaleGeneration);
 }
 
 /// The last words of a run that was killed may come after the next run was admitted: they change nothing, and the next run is
@@ -147,12 +150,7 @@ async fn a_run_that_was_replaced_stays_out_when_its_successor_has_left() {
 #[tokio::test]
 async fn a_run_that_is_heard_of_late_does_not_keep_its_successor_out() {
     let a = node("a", |mesh| mesh).start().await.unwrap();
-    let at = a.mesh("shop").unwrap().endpoint().to_string();
-    let run = |generation| zlink_generated::zlink_wire::Hello {
-        generation,
-        ..hello_of("raw")
-    };
-    let raw = Rid::new("raw").unwrap();
+    let (at, raw) = (a.mesh("shop").unwrap().endpoint().to_string(), Rid::new("raw").unwrap());
     let killed = Raw::dial(&at, &run(8)).await;
     killed.say(&hello(RecordKind::Hello, &run(8)));
     killed.heard(RecordKind::Admit).await;
@@ -162,7 +160,7 @@ async fn a_run_that_is_heard_of_late_does_not_keep_its_successor_out() {
 
     killed.say(&record(RecordKind::Ready, &[]));
     let reason = soon("a verdict", killed.rejected()).await;
-    assert_eq!(reason, zlink_generated::zlink_wire::RejectReason::StaleGeneration);
+    assert_eq!(reason, RejectReason::StaleGeneration);
     second.round_trip().await;
     second.leave();
     until("the link to be gone", || {

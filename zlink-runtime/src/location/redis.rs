@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -28,14 +29,16 @@ mod records;
 ///
 /// The server must have `maxmemory-policy noeviction` and `appendonly yes`, since what it answered must still be there
 /// when it is short of memory or starts again. What it is told within the last second it may still lose with its
-/// machine (`appendfsync everysec`), and an asynchronous failover loses what the replica had not got. The first operation that meets
-/// a server which lost something ends with [`StoreError::Lost`], whoever has written to it since, up to 4,096 batches.
+/// machine (`appendfsync everysec`), and an asynchronous failover loses what the replica had not got. Where a server has lost something,
+/// the next operation of each clone ends with [`StoreError::Lost`], whoever has written to it since, up to 4,096 batches.
 ///
 /// An operation takes two seconds at most, the wait for a connection included. One that changes something and was sent
 /// then ends with [`StoreError::Unknown`].
-#[derive(Clone)]
 pub struct RedisStore {
     shared: Arc<Shared>,
+    /// How many losses whoever has this clone was told of: one is found by a single operation, which may be nobody's any more by
+    /// then, or another clone's.
+    told: AtomicU64,
 }
 
 struct Shared {
@@ -73,7 +76,36 @@ impl RedisStore {
                 records,
                 namespace: namespace.to_owned(),
             }),
+            told: AtomicU64::new(0),
         })
+    }
+
+    /// Runs an operation, unless there is a loss to be told of first.
+    async fn run<T, F>(&self, act: impl FnOnce(Arc<link::Server>, Arc<Records>) -> F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+    {
+        let records = &self.shared.records;
+        let losses = records.losses();
+        if self.told.swap(losses, Ordering::AcqRel) != losses {
+            return Err(records::lost());
+        }
+        let run = self.shared.link.run(|server| act(server, Arc::clone(records)));
+        let ended = run.await;
+        if let Err(StoreError::Lost(_)) = ended {
+            self.told.fetch_max(records.losses(), Ordering::AcqRel);
+        }
+        ended
+    }
+}
+
+impl Clone for RedisStore {
+    fn clone(&self) -> Self {
+        Self {
+            shared: self.shared.clone(),
+            told: AtomicU64::new(self.told.load(Ordering::Acquire)),
+        }
     }
 }
 
@@ -81,25 +113,25 @@ impl LocationStore for RedisStore {
     fn read_many<'a>(&'a self, keys: &'a [Key]) -> BoxFuture<'a, Result<ReadMany, StoreError>> {
         Box::pin(async move {
             check_read_many(keys)?;
-            let (records, keys) = (Arc::clone(&self.shared.records), keys.to_vec());
-            let act = |server: Arc<link::Server>| async move { records.read_many(&server, &keys).await };
-            self.shared.link.run(act).await
+            let keys = keys.to_vec();
+            self.run(|server, records| async move { records.read_many(&server, &keys).await })
+                .await
         })
     }
 
     fn write<'a>(&'a self, batch: &'a Batch) -> BoxFuture<'a, Result<Written, StoreError>> {
         Box::pin(async move {
-            let (records, batch) = (Arc::clone(&self.shared.records), batch.clone());
-            let act = |server: Arc<link::Server>| async move { records.write(&server, &batch).await };
-            self.shared.link.run(act).await
+            let batch = batch.clone();
+            self.run(|server, records| async move { records.write(&server, &batch).await })
+                .await
         })
     }
 
     fn scan<'a>(&'a self, scan: &'a Scan) -> BoxFuture<'a, Result<Scanned, StoreError>> {
         Box::pin(async move {
-            let (records, scan) = (Arc::clone(&self.shared.records), scan.clone());
-            let act = |server: Arc<link::Server>| async move { records.scan(&server, &scan).await };
-            self.shared.link.run(act).await
+            let scan = scan.clone();
+            self.run(|server, records| async move { records.scan(&server, &scan).await })
+                .await
         })
     }
 }

@@ -1,5 +1,7 @@
 //! A Redis server that restarts, stands still, forgets, is full, or is none: what is answered, and what never is.
 
+use std::future::poll_fn;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, kill_process};
@@ -64,6 +66,28 @@ async fn each_user_is_told_once_that_the_server_has_lost_all() {
     let lost = value(&stores[1], "a").await;
     assert!(matches!(lost, Err(StoreError::Lost(_))), "{lost:?}");
     assert_eq!(value(&stores[1], "a").await.unwrap().unwrap(), "2");
+}
+
+/// The operation that finds a loss may be nobody's any more, and is one clone's: each is told all the same.
+///
+/// REQ: LS-067
+#[tokio::test]
+async fn each_clone_is_told_of_a_loss_that_was_found_for_nobody() {
+    let server = Server::new();
+    let store = RedisStore::open(&server.address(), "a").await.unwrap();
+    let others = [store.clone(), store.clone()];
+    write(&store, &batch([], [put("a", "1")])).await.unwrap().unwrap();
+    server.command(&["FLUSHALL"]).await;
+    let sought = key("a");
+    // It goes on in the thread of the store.
+    let mut given_up = store.read(&sought);
+    assert!(poll_fn(|cx| Poll::Ready(given_up.as_mut().poll(cx))).await.is_pending());
+    drop(given_up);
+    for store in [&others[0], &store, &others[1]] {
+        let lost = value(store, "a").await;
+        assert!(matches!(lost, Err(StoreError::Lost(_))), "{lost:?}");
+        assert_eq!(value(store, "a").await, Ok(None));
+    }
 }
 
 /// REQ: LS-067

@@ -1,5 +1,6 @@
 //! Records as the scripts keep them: what is sent, what comes back, and whether it is still the same namespace.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -27,6 +28,8 @@ struct Seen {
 pub(super) struct Records {
     keys: [String; 5],
     seen: Mutex<Seen>,
+    /// How often something was found to be lost.
+    losses: AtomicU64,
     scripts: Scripts,
 }
 
@@ -45,6 +48,7 @@ impl Records {
             keys: ["state", "records", "order", "expiry", "batches"]
                 .map(|name| format!("{{zlink:{namespace}}}:{name}")),
             seen: Mutex::default(),
+            losses: AtomicU64::new(0),
             scripts: Scripts {
                 open: Script::new(&[keys, include_str!("open.lua")].join("\n")),
                 read: Script::new(&[head, include_str!("read.lua")].join("\n")),
@@ -183,12 +187,20 @@ impl Records {
                 return Ok(answer);
             }
         }
-        // What is there now is what counts from now on; whoever asked is told.
+        // What is there now is what counts from now on; whoever uses it is told.
         self.open(server).await?;
-        Err(StoreError::Lost(
-            "the server began anew without what it had, or is another one that lacks the latest".to_owned(),
-        ))
+        self.losses.fetch_add(1, Ordering::AcqRel);
+        Err(lost())
     }
+
+    pub(super) fn losses(&self) -> u64 {
+        self.losses.load(Ordering::Acquire)
+    }
+}
+
+pub(super) fn lost() -> StoreError {
+    let text = "the server began anew without what it had, or is another one that lacks the latest";
+    StoreError::Lost(text.to_owned())
 }
 
 /// The record in a value of the server; `None` where it has expired.

@@ -150,7 +150,7 @@ impl<C> Activates<C> {
     /// `InvalidOperation` where several have and [`in_mesh`](Activating::in_mesh) names none, `NotFound` where no
     /// linked node has a factory for the type, `CapacityExceeded` where none has room, `Unavailable` where the one that
     /// has the Spot is not known to be alive. A request ends with `InternalFailure` where the factory fails. A one-way
-    /// message whose Spot is not made within 30 s is dropped.
+    /// message for which nobody makes the Spot within 30 s is dropped; a factory that has begun is waited for.
     pub fn activating(self) -> Activating<C> {
         Activating {
             call: self.call,
